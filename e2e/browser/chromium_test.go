@@ -44,6 +44,7 @@ type reply struct {
 		Nodes []struct { // of the accessibility tree
 			BackendDOMNodeID int `json:"backendDOMNodeId"`
 			Ignored          bool
+			Name             struct{ Value string }
 		} `json:"nodes"`
 		Root      struct{ NodeID int }      `json:"root"`
 		Object    struct{ ObjectID string } `json:"object"`

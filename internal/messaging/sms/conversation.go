@@ -206,8 +206,11 @@ func (s *Service) UpdateConversation(ctx context.Context, in *UpdateConversation
 		}
 		const q = `UPDATE conversations SET status = $3, assignee_id = $4, unread_count = $5, tags = $6, updated_at = $7
 			WHERE org_id = $1 AND id = $2`
-		_, err = tx.Exec(ctx, q, c.org, c.ID, c.Status, c.AssigneeID, c.UnreadCount, db.AsJSON(c.Tags), c.updatedAt)
-		return err
+		if _, err := tx.Exec(ctx, q, c.org, c.ID, c.Status, c.AssigneeID, c.UnreadCount, db.AsJSON(c.Tags), c.updatedAt); err != nil {
+			return fmt.Errorf("change conversation: %w", err)
+		}
+		return s.Outbox.Publish(ctx, tx, c.org, event.ConversationUpdated{ConversationID: c.ID, Status: c.Status, AssigneeID: c.AssigneeID,
+			UnreadCount: c.UnreadCount, At: c.updatedAt})
 	})
 	if err != nil {
 		return nil, err

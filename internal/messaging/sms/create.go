@@ -61,6 +61,9 @@ func (s *Service) storeAndEnqueue(ctx context.Context, tx db.Querier, m *Message
 		return fmt.Errorf("write message: %w", err)
 	}
 	if m.Status == scheduled {
+		if err := s.publishStatus(ctx, tx, *m); err != nil {
+			return err
+		}
 		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: dueJob, Args: messageArgs{m.ID}, RunAt: m.ScheduledAt.Time,
 			UniqueKey: dueJob + " " + m.ID})
 	}
@@ -73,6 +76,9 @@ func (s *Service) newMessage(ctx context.Context, tx db.Querier, b Create) (Mess
 	now := db.At(s.Clock.Now())
 	m := Message{Direction: outbound, Status: queued, Body: b.Body, Media: attachments(b.MediaURLs), Source: "api",
 		UserID: db.Null(who.UserID).Ptr(), CreatedAt: now, Metadata: b.Metadata, Sandbox: who.Environment == access.Sandbox, org: who.OrgID}
+	if who.Kind == access.BrowserSession {
+		m.Source = "console"
+	}
 	if m.Metadata == nil {
 		m.Metadata = map[string]string{}
 	}

@@ -81,7 +81,7 @@ func (s *Service) queueDue(ctx context.Context, j job.Job) error {
 	}
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		m.Status = queued
-		moved, err := updateStatus(ctx, tx, m, scheduled)
+		moved, err := s.changeStatus(ctx, tx, m, scheduled)
 		if err != nil || !moved {
 			return err
 		}
@@ -173,7 +173,7 @@ func (s *Service) markSending(ctx context.Context, m *Message) (begun bool, err 
 		if out && !m.automatic {
 			m.Status, m.Error = Failed, &Fault{Code: "opted_out", Message: "the recipient opted out before the message was sent"}
 		}
-		if begun, err = updateStatus(ctx, tx, *m, queued); err == nil && begun {
+		if begun, err = s.changeStatus(ctx, tx, *m, queued); err == nil && begun {
 			err = s.notifyFinal(ctx, tx, *m)
 		}
 		begun = begun && m.Status == sending
@@ -241,7 +241,7 @@ func (s *Service) applyResult(ctx context.Context, tx db.Querier, m *Message, fr
 	if r.Status == Delivered {
 		m.DeliveredAt = now
 	}
-	moved, err := updateStatus(ctx, tx, *m, from)
+	moved, err := s.changeStatus(ctx, tx, *m, from)
 	if err == nil && moved {
 		err = s.notifyFinal(ctx, tx, *m)
 	}

@@ -232,6 +232,11 @@ func TestSchedule_WaitsAndCancels(t *testing.T) {
 		k.sendMessage(mobile, "wakes the queue")
 		k.waitStatus(two, "delivered")
 		k.waitStatus(one, "canceled")
+		for id, want := range map[string]string{one: "sms.status sms.status", two: "sms.status sms.status sms.sent sms.status"} {
+			if told := strings.Join(k.eventKinds(id), " "); told != want {
+				t.Errorf("events of a scheduled message: %s, want %s", told, want)
+			}
+		}
 		k.request("POST", "/sms/"+two+"/cancel", nil).Want(409).Refused("invalid_state")
 	})
 }
@@ -263,6 +268,10 @@ func TestConversation_ListPatchAndTenant(t *testing.T) {
 		changed := k.request("PATCH", "/sms/conversations/"+id, map[string]any{"status": "closed", "assignee_id": "usr_1", "read": true, "tags": []string{"vip", "vip"}}).Want(200)
 		if changed.At("unread_count") != 0.0 || changed.Text("status") != "closed" || len(changed.At("tags").([]any)) != 1 {
 			t.Errorf("changed: %s", changed.Bytes)
+		}
+		if told := k.eventKinds(`"conversation_id":"` + id + `","status":"closed","assignee_id":"usr_1","unread_count":0`); len(told) != 1 ||
+			told[0] != "conversation.updated" {
+			t.Errorf("told of the change: %v", told)
 		}
 		k.request("PATCH", "/sms/conversations/"+id, map[string]any{"status": "gone", "assignee_id": "usr_9", "tags": []string{""}}).
 			Refused("validation_failed", "status invalid_value", "assignee_id not_found", "tags invalid_length")

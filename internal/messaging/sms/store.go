@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
 )
 
 const columns = `org_id, id, conversation_id, direction, status, from_number, to_number, body, segments, encoding, media, user_id,
@@ -58,6 +59,24 @@ func updateStatus(ctx context.Context, tx db.Querier, m Message, from string) (b
 	}
 	n, err := r.RowsAffected()
 	return n == 1, err
+}
+
+// changeStatus is updateStatus, and publishes a state that no other event reports: a final one, or the end of waiting.
+func (s *Service) changeStatus(ctx context.Context, tx db.Querier, m Message, from string) (bool, error) {
+	moved, err := updateStatus(ctx, tx, m, from)
+	if err != nil || !moved || !m.Final() && from != scheduled {
+		return moved, err
+	}
+	return true, s.publishStatus(ctx, tx, m)
+}
+
+// publishStatus publishes the state of a message.
+func (s *Service) publishStatus(ctx context.Context, tx db.Querier, m Message) error {
+	e := event.SMSStatus{MessageID: m.ID, ConversationID: m.ConversationID, Status: m.Status, At: db.At(s.Clock.Now())}
+	if m.Error != nil {
+		e.ErrorCode = &m.Error.Code
+	}
+	return s.Outbox.Publish(ctx, tx, m.org, e)
 }
 
 func queryMessages(ctx context.Context, q db.Querier, f *db.Filter) ([]Message, error) {

@@ -162,7 +162,8 @@ type EmergencyCallPlaced struct {
 // StreamPayloads has one payload per kind of the event stream that webhooks do not get.
 var StreamPayloads = []StreamPayload{
 	CallRinging{}, CallHeld{}, CallUnheld{}, CallTransfer{}, CallDTMF{}, CallTranscriptSegment{}, CallQuality{}, QueueUpdated{},
-	AgentPresence{}, ScreenPop{}, DeviceRegistration{}, WebhookHealth{}, EmergencyCallPlaced{},
+	AgentPresence{}, ScreenPop{}, DeviceRegistration{}, WebhookHealth{}, EmergencyCallPlaced{}, SMSStatus{}, ConversationUpdated{},
+	VoicemailUpdated{},
 }
 
 // Kind implements Payload.

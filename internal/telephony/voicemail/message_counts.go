@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
 )
 
 // Changed is the bus subject on which a MailboxUser is published after the commit of a change in the user's messages.
@@ -55,6 +56,13 @@ func (s *Service) EverReceived(ctx context.Context, q db.Querier, org, user stri
 		return false, fmt.Errorf("look for messages: %w", err)
 	}
 	return ever, nil
+}
+
+// publishUpdate publishes the new state of a message: to event streams, and Changed as publishChanged does.
+func (s *Service) publishUpdate(ctx context.Context, tx db.Querier, v Voicemail, before *string) error {
+	s.publishChanged(tx, v, before)
+	return s.Outbox.Publish(ctx, tx, v.OrgID, event.VoicemailUpdated{VoicemailID: v.ID, CallID: v.CallID, Mailbox: event.Mailbox(v.Mailbox),
+		Status: v.Status, AssigneeID: v.AssigneeID, At: v.UpdatedAt})
 }
 
 // publishChanged publishes Changed after the commit for the users of a message: the owner of the mailbox, the

@@ -153,8 +153,10 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Voicemail],
 			return op.Invalid(wrong...)
 		}
 		v.UpdatedAt = db.At(s.Clock.Now())
-		s.publishChanged(tx, v, before)
-		return updateMessage(ctx, tx, v)
+		if err := updateMessage(ctx, tx, v); err != nil {
+			return err
+		}
+		return s.publishUpdate(ctx, tx, v, before)
 	})
 	if err != nil {
 		return nil, err
@@ -231,7 +233,10 @@ func (s *Service) deleteMessage(ctx context.Context, tx db.Querier, v Voicemail)
 	if err := markDeleted(ctx, tx, v); err != nil {
 		return fmt.Errorf("delete message: %w", err)
 	}
-	s.publishChanged(tx, v, nil)
+	v.Status = Deleted
+	if err := s.publishUpdate(ctx, tx, v, nil); err != nil {
+		return err
+	}
 	// If the deletion fails, the file stays on disk and is no longer referenced.
 	db.OnCommit(tx, func() { _ = s.Files.Delete(context.WithoutCancel(ctx), v.blob) })
 	return nil

@@ -30,8 +30,10 @@ func (s *Service) MarkRead(ctx context.Context, v Voicemail) error {
 			return nil
 		}
 		v.Status, v.ReadAt, v.UpdatedAt = Read, db.At(s.Clock.Now()), db.At(s.Clock.Now())
-		s.publishChanged(tx, v, nil)
-		return updateMessage(ctx, tx, v)
+		if err := updateMessage(ctx, tx, v); err != nil {
+			return err
+		}
+		return s.publishUpdate(ctx, tx, v, nil)
 	})
 }
 

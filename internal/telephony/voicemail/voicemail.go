@@ -169,18 +169,20 @@ type Transcription struct {
 // SetTranscript stores the transcript of a message. It does nothing for a deleted message.
 func (s *Service) SetTranscript(ctx context.Context, tx db.Querier, org, id string, w Transcription) error {
 	const q = `UPDATE voicemails SET transcript_id = $3, transcript_status = $4, text = $5, ai_summary = $6, urgency = $7, updated_at = $8
-		WHERE org_id = $1 AND id = $2 AND status <> 'deleted' RETURNING mailbox_type, mailbox_id, assignee_id`
-	v := Voicemail{OrgID: org}
-	err := tx.QueryRow(ctx, q, org, id, db.Null(w.Transcript), w.Status, db.Null(w.Text), db.Null(w.Summary), db.Null(w.Urgency),
-		db.At(s.Clock.Now())).
-		Scan(&v.Mailbox.Type, &v.Mailbox.ID, &v.AssigneeID)
-	if db.IsNone(err) {
-		return nil
+		WHERE org_id = $1 AND id = $2 AND status <> 'deleted'`
+	r, err := tx.Exec(ctx, q, org, id, db.Null(w.Transcript), w.Status, db.Null(w.Text), db.Null(w.Summary), db.Null(w.Urgency),
+		db.At(s.Clock.Now()))
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		s.publishChanged(tx, v, nil)
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return err
 	}
-	return err
+	v, err := getMessage(ctx, tx, org, id)
+	if err != nil {
+		return err
+	}
+	return s.publishUpdate(ctx, tx, v, nil)
 }
 
 // setAudioURL sets the URL of the audio; nil for a deleted message.

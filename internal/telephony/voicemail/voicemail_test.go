@@ -142,6 +142,13 @@ func TestMessage_PlayReadDelete(t *testing.T) {
 		if _, _, err := h.files.Open(context.Background(), voicemail.BlobName(h.org, id, time.Now())); err == nil {
 			t.Error("the sound is still there")
 		}
+		for _, status := range []string{"read", "new", "deleted"} {
+			row := d.Read(context.Background()).QueryRow(context.Background(), `SELECT COUNT(*) FROM events
+				WHERE org_id = $1 AND kind = 'voicemail.updated' AND body LIKE $2`, h.org, "%"+id+`%"status":"`+status+`"%`)
+			if err := row.Scan(&told); err != nil || told != 1 {
+				t.Errorf("told %d times that the message is %s, %v", told, status, err)
+			}
+		}
 	})
 }
 

@@ -1,4 +1,6 @@
 import { Soniq, SoniqError, type Input, type Operation, type Result, type Schema } from "../../../../../sdk/typescript/src/index.js";
+import { routes } from "../../../../../sdk/typescript/src/generated/operations.js";
+import { errorOf } from "../../../../../sdk/typescript/src/error.js";
 import { store } from "../live/store";
 
 export { SoniqError };
@@ -6,6 +8,10 @@ export type { Input, Operation, Result, Schema };
 
 export type Call = Schema<"Call">;
 export type Me = Schema<"AuthMe">;
+export type Contact = Schema<"Contact">;
+export type Conversation = Schema<"SmsConversation">;
+export type Message = Schema<"SmsMessage">;
+export type Voicemail = Schema<"Voicemail">;
 export type Agent = Schema<"Agent">;
 
 /** A request that the page sent, for "As a request". */
@@ -45,6 +51,14 @@ export const soniq = new Soniq({ baseUrl: location.origin, fetch: send });
 /** Sends a request for an operation. */
 export function request<O extends Operation>(operation: O, input?: Input<O>): Promise<Result<O>> {
   return (soniq.request as (operation: O, input?: Input<O>) => Promise<Result<O>>).call(soniq, operation, input);
+}
+
+/** Sends a file for an operation that takes a form, and returns its answer. */
+export async function upload<O extends Operation>(operation: O, form: FormData): Promise<Result<O>> {
+  const headers = { Accept: "application/json", "Soniq-Page": "1", "Idempotency-Key": crypto.randomUUID() };
+  const answer = await send(location.origin + routes[operation][1], { method: "POST", headers, body: form });
+  if (!answer.ok) throw await errorOf(answer);
+  return (await answer.json()) as Result<O>;
 }
 
 /** The address of the sign-in page that leads back to the page that is shown. */

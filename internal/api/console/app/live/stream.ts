@@ -16,7 +16,8 @@ export const live = store<LiveState>({ state: "connecting", heardAt: serverTime(
 
 /** The kinds of events that the console follows. */
 const kinds = ["call.started", "call.ringing", "call.answered", "call.ended", "call.missed", "call.held", "call.unheld", "call.recording",
-  "call.transcription", "call.transfer", "call.quality", "screen_pop", "agent.presence", "device.registration"];
+  "call.transcription", "call.transfer", "call.quality", "sms.received", "sms.sent", "sms.status", "conversation.updated", "voicemail.received",
+  "voicemail.updated", "screen_pop", "agent.presence", "device.registration"];
 
 /** Milliseconds without a byte after which the stream is taken for lost. The server sends one each 15 s. */
 const silence = 32_000;
@@ -82,6 +83,10 @@ function setState(state: LiveState["state"]): void {
 const changes: [prefix: string, operations: string[]][] = [
   ["call.", ["calls.list", "calls.missed", "calls.get", "calls.events", "calls.recording", "calls.transcript", "calls.summary", "calls.quality"]],
   ["agent.", ["agents.list", "agents.get"]],
+  ["sms.", ["sms.conversations.list", "sms.conversations.get", "sms.conversations.messages", "contacts.timeline"]],
+  ["conversation.", ["sms.conversations.list", "sms.conversations.get"]],
+  ["voicemail.", ["voicemail.list", "voicemail.get", "contacts.timeline"]],
+  ["call.ended", ["contacts.timeline"]],
 ];
 
 const refreshEvery = 1000;

@@ -2,6 +2,7 @@ import { lazy, Suspense, useEffect, type ReactNode } from "react";
 import { Link, Redirect, Route, Router, Switch, useLocation } from "wouter";
 import { sentRequests } from "../api/client";
 import { useMe, useScope } from "../api/query";
+import { useUnread } from "../api/unread";
 import { Icon, type IconName } from "../parts/Icon";
 import { t, type Key } from "../words/words";
 import { Age } from "./Age";
@@ -10,20 +11,27 @@ import { CallBar } from "../phone/CallBar";
 const Menus = lazy(() => import("./Menus"));
 const Desk = lazy(() => import("../pages/desk/Desk"));
 const Calls = lazy(() => import("../pages/calls/Calls"));
+const Messages = lazy(() => import("../pages/messages/Messages"));
+const Voicemails = lazy(() => import("../pages/voicemail/Voicemails"));
+const ContactPages = lazy(() => import("../pages/contacts/Pages"));
 const CallPage = lazy(() => import("../pages/call/CallPage"));
 
 /** The page that people see first, below /console. */
 const first = "/desk";
 
-interface Entry { path: string; icon: IconName; name: Key }
+interface Entry { path: string; icon: IconName; name: Key; count?: number | undefined }
 
 /** The navigation of the person, by what their scopes allow. */
 function useEntries(): Entry[] {
   const { user } = useMe();
-  const calls = useScope("calls:read"), works = useScope("calls:write");
+  const calls = useScope("calls:read"), works = useScope("calls:write"), texts = useScope("sms:read"), contacts = useScope("contacts:read");
+  const unread = useUnread(texts, calls);
   return [
     ...(calls && works && user ? [{ path: "/desk", icon: "home", name: "nav.desk" } as const] : []),
     ...(calls ? [{ path: "/calls", icon: "phone", name: "nav.calls" } as const] : []),
+    ...(texts ? [{ path: "/messages", icon: "message", name: "nav.messages", count: unread.texts } as const] : []),
+    ...(calls ? [{ path: "/voicemail", icon: "voicemail", name: "nav.voicemail", count: unread.voicemail } as const] : []),
+    ...(contacts ? [{ path: "/contacts", icon: "book", name: "nav.contacts" } as const] : []),
   ];
 }
 
@@ -59,8 +67,12 @@ function Frame() {
   );
 }
 
-function Entry({ path, icon, name, current }: Entry & { current: boolean }) {
-  return <Link href={path} aria-current={current ? "page" : undefined}><Icon name={icon} /><span>{t(name)}</span></Link>;
+function Entry({ path, icon, name, count = 0, current }: Entry & { current: boolean }) {
+  return (
+    <Link href={path} aria-current={current ? "page" : undefined}>
+      <Icon name={icon} /><span>{t(name)}</span>{count > 0 && <span className="count">{count}<span className="hidden"> {t("nav.new")}</span></span>}
+    </Link>
+  );
 }
 
 function Pages({ entries }: { entries: Entry[] }) {
@@ -70,6 +82,9 @@ function Pages({ entries }: { entries: Entry[] }) {
     <Switch>
       {has("/desk") && <Route path="/desk"><Desk /></Route>}
       {has("/calls") && <Route path="/calls"><Calls /></Route>}
+      {has("/messages") && <Route path="/messages/:id?">{({ id }) => <Messages id={id} />}</Route>}
+      {has("/voicemail") && <Route path="/voicemail/:id?">{({ id }) => <Voicemails id={id} />}</Route>}
+      {has("/contacts") && <Route path="/contacts/*?"><ContactPages /></Route>}
       {has("/calls") && <Route path="/calls/:id/:tab?">{({ id, tab }) => <CallPage id={id} tab={tab ?? "conversation"} />}</Route>}
       <Route path="/">{home ? <Redirect to={home} replace /> : <Nothing title={t("page.nothing")}>{t("page.nothing.help")}</Nothing>}</Route>
       <Route><Nothing title={t("page.absent")}>{t("page.absent.help")}</Nothing></Route>

@@ -77,7 +77,7 @@ function useSpeakers(call: Call): Speakers {
 }
 
 /** Goes to the moment that the address names, once there is sound, and when the address changes. */
-function useMoment(ready: boolean, seek: (seconds: number, play?: boolean) => void): void {
+export function useMoment(ready: boolean, seek: (seconds: number, play?: boolean) => void): void {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
     const changed = () => setHash(location.hash);

@@ -29,8 +29,13 @@ export function usePlayer(source: string | undefined): PlayerState {
 const rates = [1, 1.5, 2];
 const step = 5;
 
-/** Plays a recording. Space plays and pauses, the arrows move by five seconds. */
-export function Player({ player, recording, segments, speakers }: { player: PlayerState; recording: Recording; segments: Segment[]; speakers: Speakers }) {
+/** What is known of a sound that is played. */
+export type Sound = Pick<Recording, "call_id" | "duration_seconds" | "pauses">;
+
+type Sides = { player: PlayerState; recording: Sound; segments: Segment[]; speakers: Speakers; single?: boolean };
+
+/** Plays a recording. Space plays and pauses, the arrows move by five seconds. single: only the caller speaks. */
+export function Player({ player, recording, segments, speakers, single = false }: Sides) {
   const playing = useStore(player.playing);
   const [rate, setRate] = useState(1), [error, setError] = useState(false);
   const toggle = () => {
@@ -52,7 +57,7 @@ export function Player({ player, recording, segments, speakers }: { player: Play
     <section className="card player" aria-label={t("player.label")} onKeyDown={keys}>
       <audio ref={player.audio} src={player.source} preload="metadata" onPlay={() => player.playing.set(true)} onPause={() => player.playing.set(false)}
         onEnded={() => player.playing.set(false)} onError={() => setError(true)} />
-      <Lanes player={player} recording={recording} segments={segments} speakers={speakers} />
+      <Lanes player={player} recording={recording} segments={segments} speakers={speakers} single={single} />
       <div className="controls">
         <button type="button" className="button primary" aria-label={t(playing ? "player.pause" : "player.play")} onClick={toggle}><Icon name={playing ? "pause" : "play"} /></button>
         <button type="button" className="button quiet" aria-label={t("player.back")} onClick={() => move(-step)}><Icon name="back" /></button>
@@ -62,7 +67,7 @@ export function Player({ player, recording, segments, speakers }: { player: Play
           {rates.map((r) => <button type="button" key={r} aria-pressed={r === rate} onClick={() => setRate(r)}>{r}×</button>)}
         </span>
         <CopyMoment player={player} />
-        <a className="button" href={`/api/v1/recordings/${recording.id}/audio`} download={recording.call_id + ".wav"}><Icon name="download" size={16} />{t("player.download")}</a>
+        <a className="button" href={player.source} download={recording.call_id + ".wav"}><Icon name="download" size={16} />{t("player.download")}</a>
         <span className="soft small hint">{t("player.keys")}</span>
       </div>
       {error && <p role="alert" className="fault">{t("player.error")}</p>}
@@ -100,7 +105,7 @@ function CopyMoment({ player }: { player: PlayerState }) {
 }
 
 /** Who spoke when, in two lanes. A slider moves the sound. */
-function Lanes({ player, recording, segments, speakers }: { player: PlayerState; recording: Recording; segments: Segment[]; speakers: Speakers }) {
+function Lanes({ player, recording, segments, speakers, single = false }: Sides) {
   const at = useStore(player.position);
   const length = Math.max(recording.duration_seconds, ...segments.map((s) => s.end_ms / 1000), 1);
   const ours = (s: Segment) => s.speaker === "agent" || s.speaker === "ai";
@@ -110,14 +115,14 @@ function Lanes({ player, recording, segments, speakers }: { player: PlayerState;
         <line x1={0} x2={length} y1={32} y2={32} className="middle" />
         {segments.map((s) => {
           const x = s.start_ms / 1000, width = Math.max((s.end_ms - s.start_ms) / 1000, length / 400);
-          const side = { x, y: ours(s) ? 38 : 8, height: 18, className: ours(s) ? "agent" : "caller" };
+          const side = { x, y: single ? 23 : ours(s) ? 38 : 8, height: 18, className: ours(s) ? "agent" : "caller" };
           return <g key={s.index}><rect {...side} width={width} /><rect {...side} width={Math.max(0, Math.min(width, at - x))} className={side.className + " heard"} /></g>;
         })}
         {recording.pauses.map((p, i) => <Pause key={i} pause={p} length={length} />)}
         <line x1={at} x2={at} y1={0} y2={64} className="now" />
       </svg>
       <span className="lane-name first">{speakers("caller")}</span>
-      <span className="lane-name second">{speakers(segments.some((s) => s.speaker === "ai") ? "ai" : "agent")}</span>
+      {!single && <span className="lane-name second">{speakers(segments.some((s) => s.speaker === "ai") ? "ai" : "agent")}</span>}
       <input type="range" min={0} max={length} step={0.1} value={at} aria-label={t("player.position")} aria-valuetext={t("player.at", { time: duration(at), all: duration(length) })}
         onChange={(e) => player.seek(Number(e.currentTarget.value))} />
     </div>

@@ -1,4 +1,3 @@
-import { useEffect, useRef } from "react";
 import { Link, useSearchParams } from "wouter";
 import type { Call } from "../../api/client";
 import { otherParty, useCalls, useNames } from "../../api/query";
@@ -6,6 +5,7 @@ import { AsRequest } from "../../parts/AsRequest";
 import { Direction, State } from "../../parts/CallState";
 import { Icon } from "../../parts/Icon";
 import { Mood } from "../../parts/Mood";
+import { More } from "../../parts/More";
 import { Problem } from "../../parts/Problem";
 import { Title } from "../../parts/Title";
 import { duration, moment, t } from "../../words/words";
@@ -64,16 +64,4 @@ function Row({ call, agent, queue }: { call: Call; agent: string | undefined; qu
       <td className="end when"><time dateTime={call.started_at}>{moment(call.started_at, true)}</time></td>
     </tr>
   );
-}
-
-/** A button that also presses itself when it comes into view. */
-function More({ busy, onMore }: { busy: boolean; onMore: () => void }) {
-  const button = useRef<HTMLButtonElement>(null), more = useRef(onMore);
-  more.current = onMore;
-  useEffect(() => {
-    const seen = new IntersectionObserver((entries) => { if (!busy && entries.some((e) => e.isIntersecting)) more.current(); }, { rootMargin: "400px" });
-    if (button.current) seen.observe(button.current);
-    return () => seen.disconnect();
-  }, [busy]);
-  return <p className="more"><button ref={button} type="button" className="button" onClick={onMore} disabled={busy}>{busy ? t("loading") : t("calls.more")}</button></p>;
 }

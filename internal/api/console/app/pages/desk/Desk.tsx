@@ -6,7 +6,7 @@ import { t } from "../../words/words";
 import { Earlier } from "./Earlier";
 import { CallNow, Ringing, WrapUp } from "./CallCards";
 import { Dialer } from "./Dialer";
-import { Missed } from "./Missed";
+import { Todo } from "./Todo";
 import { Team } from "./Team";
 
 /** Where calls are taken: what is to be done, the caller, and the telephone. */
@@ -14,7 +14,7 @@ export default function Desk() {
   const { call, wrapUp } = useStore(phone);
   return (
     <div className="desk">
-      <section className="todo" aria-label={t("desk.todo")}><Missed /></section>
+      <section className="todo" aria-label={t("desk.todo")}><Todo /></section>
       <div className="middle">
         <Title text={t("nav.desk")}><AsRequest /></Title>
         {call?.state === "ringing" && <Ringing call={call} />}
