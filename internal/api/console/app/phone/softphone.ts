@@ -4,6 +4,7 @@ import type { RTCSessionEvent, UA } from "jssip/lib/UA.js";
 import { request, serverTime, SoniqError, type Result } from "../api/client";
 import { onEvent } from "../live/stream";
 import { ring } from "./ring";
+import { microphone, sound } from "./sound";
 import { change, changeCall, controls, phone } from "./state";
 
 type Token = Result<"users.webrtc_token">;
@@ -80,8 +81,12 @@ function connected(token: Token): Promise<boolean> {
 let current: RTCSession | undefined;
 const speaker = new Audio();
 
+/** Sounds on the chosen device, or on that of the system if it is not connected. */
+function chooseOutput(): void { void speaker.setSinkId?.(sound.get().output).catch(() => undefined); }
+sound.subscribe(chooseOutput);
+
 const media = (token: Token) => ({
-  mediaConstraints: { audio: true, video: false },
+  mediaConstraints: { audio: microphone(), video: false },
   pcConfig: { iceServers: token.ice_servers as RTCIceServer[] },
 });
 
@@ -148,6 +153,7 @@ function begin({ session, originator, request: invite }: RTCSessionEvent): void 
 
 function listen(connection: RTCPeerConnection): void {
   connection.addEventListener("track", (e) => {
+    chooseOutput();
     speaker.srcObject = e.streams[0] ?? new MediaStream([e.track]);
     void speaker.play().catch(() => undefined); // the first click starts it
   });

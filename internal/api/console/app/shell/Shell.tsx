@@ -6,10 +6,15 @@ import { Icon, type IconName } from "../parts/Icon";
 import { t, type Key } from "../words/words";
 import { Age } from "./Age";
 import { CallBar } from "../phone/CallBar";
+import { FindButton } from "../find/FindButton";
+import { Kept } from "./Kept";
+import { RoleNotice } from "./RoleNotice";
 
 const Menus = lazy(() => import("./Menus"));
 const Desk = lazy(() => import("../pages/desk/Desk"));
 const Calls = lazy(() => import("../pages/calls/Calls"));
+const Team = lazy(() => import("../pages/team/Team"));
+const Profile = lazy(() => import("../pages/profile/Profile"));
 const CallPage = lazy(() => import("../pages/call/CallPage"));
 
 /** The page that people see first, below /console. */
@@ -18,13 +23,20 @@ const first = "/desk";
 interface Entry { path: string; icon: IconName; name: Key }
 
 /** The navigation of the person, by what their scopes allow. */
-function useEntries(): Entry[] {
+export function useEntries(): Entry[] {
   const { user } = useMe();
   const calls = useScope("calls:read"), works = useScope("calls:write");
   return [
     ...(calls && works && user ? [{ path: "/desk", icon: "home", name: "nav.desk" } as const] : []),
     ...(calls ? [{ path: "/calls", icon: "phone", name: "nav.calls" } as const] : []),
+    ...(calls ? [{ path: "/team", icon: "users", name: "nav.team" } as const] : []),
   ];
+}
+
+/** Returns whether a page is in the navigation of the person. Pages link to another one only if it is. */
+export function useHasPage(): (path: string) => boolean {
+  const entries = useEntries();
+  return (path) => entries.some((e) => e.path === path);
 }
 
 /** The frame of all pages: navigation, phone, presence and account. */
@@ -41,8 +53,10 @@ function Frame() {
       <a className="skip" href="#page">{t("nav.skip")}</a>
       <header className="top">
         <Age />
+        <FindButton />
         <span className="space" />
         <Suspense fallback={null}><Menus /></Suspense>
+        <Kept />
       </header>
       <nav className="side" aria-label={t("nav.label")}>
         <Link className="brand" href={entries[0]?.path ?? "/"}><Icon name="activity" size={20} />soniq</Link>
@@ -50,6 +64,7 @@ function Frame() {
         <ul aria-labelledby="nav-work">{entries.map((e) => <li key={e.path}><Entry {...e} current={at === e.path || at.startsWith(e.path + "/")} /></li>)}</ul>
       </nav>
       <main id="page" tabIndex={-1}>
+        <RoleNotice />
         <Suspense fallback={<p className="loading" role="status">{t("loading")}</p>}>
           <Pages entries={entries} />
         </Suspense>
@@ -64,6 +79,7 @@ function Entry({ path, icon, name, current }: Entry & { current: boolean }) {
 }
 
 function Pages({ entries }: { entries: Entry[] }) {
+  const { user } = useMe();
   const has = (path: string) => entries.some((e) => e.path === path);
   const home = has(first) ? first : entries[0]?.path;
   return (
@@ -71,6 +87,8 @@ function Pages({ entries }: { entries: Entry[] }) {
       {has("/desk") && <Route path="/desk"><Desk /></Route>}
       {has("/calls") && <Route path="/calls"><Calls /></Route>}
       {has("/calls") && <Route path="/calls/:id/:tab?">{({ id, tab }) => <CallPage id={id} tab={tab ?? "conversation"} />}</Route>}
+      {has("/team") && <Route path="/team"><Team /></Route>}
+      {user && <Route path="/profile"><Profile /></Route>}
       <Route path="/">{home ? <Redirect to={home} replace /> : <Nothing title={t("page.nothing")}>{t("page.nothing.help")}</Nothing>}</Route>
       <Route><Nothing title={t("page.absent")}>{t("page.absent.help")}</Nothing></Route>
     </Switch>

@@ -1,0 +1,72 @@
+package browser
+
+import (
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
+	"soniq/e2e/rig"
+)
+
+// By keys alone a person finds colleagues, contacts, queues, calls by number, pages and actions. Kinds that the scopes do not allow are
+// not asked for.
+func TestConsole_Finds(t *testing.T) {
+	limit.Budget(t, 2*time.Minute, "a browser searches, and two pages are examined in three sizes and colours")
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	office := fixture.NewOrg(s)
+	p, user := openConsole(office, "agent", "/console/calls", "440")
+	bob := office.AddUser("Bob")
+	office.AddQueue(map[string]any{"name": "Billing"}, user)
+	way := office.AddCarrier(bob.ID, nil)
+	office.Want(201, "POST", "/contacts", map[string]any{"first_name": "Ada", "last_name": "Byron", "company": "Harbor Dental",
+		"phones": []map[string]any{{"number": "+12125550101"}}}, nil)
+	p.shows("Live")
+
+	p.chord("k")
+	p.has("dialog", "Find people, calls, pages and actions")
+	p.has("option", "Desk")
+	p.checked("find-empty")
+	p.write("bob")
+	p.has("option", "Bob")
+	p.checked("find-people")
+	p.key("Enter")
+	p.at("/console/team?q=Bob")
+	p.hasNot("dialog", "")
+	p.has("heading", "Team")
+
+	p.chord("k")
+	p.has("dialog", "")
+	p.write("harbor")
+	p.has("option", "Ada Byron")
+	p.key("Enter")
+	p.at("/console/calls?phone=%2B12125550101")
+
+	p.chord("k")
+	p.has("dialog", "")
+	p.write("set me away")
+	p.has("option", "Set me: Away")
+	p.key("Enter")
+	p.has("button", "Presence: Away")
+	p.hasNot("dialog", "")
+
+	p.click("button", "Find")
+	p.write("billing")
+	p.has("option", "Billing")
+	p.key("Escape")
+	p.hasNot("dialog", "")
+
+	p.chord("k")
+	p.has("dialog", "")
+	p.write("nobody of that name")
+	p.shows("Nothing was found for “nobody of that name”.")
+	p.key("Escape")
+	p.hasNot("dialog", "")
+	for _, told := range p.asked() {
+		if told == "GET /api/v1/numbers" {
+			t.Error("Find asks for numbers without the scope")
+		}
+	}
+	_ = way
+	p.faultless()
+}
