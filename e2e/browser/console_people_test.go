@@ -23,12 +23,15 @@ func colleague(office *fixture.Org, first, last, role, path, hz string) (p *cons
 		rig.User
 		Invitation struct{ URL string }
 	}
-	office.Want(201, "POST", "/users", map[string]any{"email": mailOf(first), "first_name": first, "last_name": last, "role": role,
+	office.Want(201, "POST", "/users", map[string]any{"email": mailOf(t, first), "first_name": first, "last_name": last, "role": role,
 		"provision_sip": false}, &made)
 	return welcome(t, "http://"+office.Server.HTTP, made.Invitation.URL, role+" of", path, hz), made.User
 }
 
-func mailOf(first string) string { return fmt.Sprintf("%s@example.com", first) }
+// mailOf returns an e-mail address that no other test uses: organisations of a server may have people with the same address.
+func mailOf(t *testing.T, first string) string {
+	return strings.ToLower(first + "." + strings.ReplaceAll(t.Name(), "/", ".") + "@example.com")
+}
 
 // welcome opens the link of an invitation in a new browser, chooses a password, and opens the console at a path.
 func welcome(t *testing.T, base, link, shown, path, hz string) *consolePage {

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "react";
-import { Autocomplete, Header, Input, Label, ListBox, ListBoxItem, ListBoxSection, SearchField } from "react-aria-components";
+import { Autocomplete, Header, Input, Label, ListBox, ListBoxItem, ListBoxSection, SearchField, Text } from "react-aria-components";
 import { useLocation } from "wouter";
 import { Icon } from "../parts/Icon";
 import { Problem } from "../parts/Problem";
@@ -29,7 +29,7 @@ export default function Find({ onClose }: { onClose: () => void }) {
         <SearchField className="find-field" autoFocus onKeyDown={(e) => { if (e.key === "Escape") dialog.current?.close(); }}>
           <Icon name="search" />
           <Label className="hidden">{t("find.title")}</Label>
-          <Input className="find-input" placeholder={t("find.placeholder")} />
+          <Input className="find-input" placeholder={t("find.placeholder")} maxLength={100} />
           <kbd aria-hidden="true">Esc</kbd>
         </SearchField>
         <ListBox className="find-list" aria-label={t("find.results")} selectionMode="none" onAction={(key) => open(String(key))}
@@ -49,7 +49,7 @@ function Part({ section }: { section: Section }) {
       <Header>{t(`find.${section.id}` as Key)}</Header>
       {section.found.map((f) => (
         <ListBoxItem key={f.id} id={section.id + " " + f.id} textValue={f.name}>
-          <Icon name={f.icon} size={16} /><span className="name">{f.name}</span>{f.detail && <span className="soft small">{f.detail}</span>}
+          <Icon name={f.icon} size={16} /><Text slot="label" className="name">{f.name}</Text>{f.detail && <Text slot="description" className="soft small">{f.detail}</Text>}
         </ListBoxItem>
       ))}
     </ListBoxSection>

@@ -5,7 +5,7 @@ import { presenceName } from "../parts/presence";
 import { startPhone } from "../phone/phone";
 import { controls, phone } from "../phone/state";
 import { setLanguage } from "../shell/language";
-import { useEntries } from "../shell/Shell";
+import { useEntries, useHasPage } from "../shell/Shell";
 import { setTheme, themes } from "../shell/theme";
 import { languages, t, type Key, type Language } from "../words/words";
 import type { Found, Section } from "./found";
@@ -31,10 +31,11 @@ export function useCommands(text: string, go: (address: string) => void): Sectio
     ...themes.map((name): Found => ({ id: "theme-" + name, icon: "activity", name: `${t("theme")}: ${t(`theme.${name}` as Key)}`, act: () => setTheme(name) })),
     ...Object.entries(languages).map(([id, native]): Found => ({ id: "language-" + id, icon: "code", name: `${t("language")}: ${native}`, act: () => setLanguage(id as Language) })),
   ];
-  const number = text.trim();
+  const number = text.trim(), has = useHasPage();
+  if (has("/messages") && /^\+[\d()\s./-]{6,}$/.test(number)) actions.unshift({ id: "text", icon: "share", name: t("find.text", { number }), act: () => go("/messages?to=" + encodeURIComponent(number)) });
   if (act && !call && /^[+\d*#][\d*#()\s./-]+$/.test(number)) actions.unshift({ id: "dial", icon: "phone", name: t("desk.call_person", { name: number }), act: () => act.dial(number) });
   const wanted = fold(text).split(/\s+/).filter(Boolean);
-  const matches = (f: Found) => f.id === "dial" || wanted.every((word) => fold(f.name).includes(word));
+  const matches = (f: Found) => f.id === "dial" || f.id === "text" || wanted.every((word) => fold(f.name).includes(word));
   return [{ id: "pages", found: pages.filter(matches) }, { id: "actions", found: actions.filter(matches).slice(0, wanted.length > 0 ? 8 : 4) }];
 }
 

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "react";
 import { otherParty, useRead, useScope } from "../api/query";
 import type { IconName } from "../parts/Icon";
+import { spaced } from "../parts/PhoneNumber";
 import { presenceName } from "../parts/presence";
 import { useHasPage } from "../shell/Shell";
 import { moment, t } from "../words/words";
@@ -38,18 +39,18 @@ export function useRecords(text: string, go: (address: string) => void): { secti
       const number = (c.phones.find((p) => p.primary) ?? c.phones[0])?.number;
       const address = has("/contacts") ? "/contacts/" + c.id : number && seesCalls ? calledBy(number) : undefined;
       if (!address) return [];
-      return [{ id: c.id, icon: "users", name: c.name, detail: [c.company === c.name ? "" : c.company, number].filter(Boolean).join(" · "), act: () => go(address) }];
+      return [{ id: c.id, icon: "users", name: c.name, detail: [c.company === c.name ? "" : c.company, number ? spaced(number) : ""].filter(Boolean).join(" · "), act: () => go(address) }];
     }) },
     { id: "queues", found: (queues.data?.data ?? []).map((k) => ({
       id: k.id, icon: "headphones", name: k.name, detail: k.extension ?? "", act: () => go(has("/queues") ? "/queues/" + k.id : "/calls?queue_id=" + k.id),
     })) },
     { id: "numbers", found: (numbers.data?.data ?? []).map((n) => ({
-      id: n.id, icon: "keypad", name: n.number, detail: n.label, act: () => go(has("/numbers") ? "/numbers/" + n.id : calledBy(n.number)),
+      id: n.id, icon: "keypad", name: spaced(n.number), detail: n.label, act: () => go(has("/numbers") ? "/numbers/" + n.id : calledBy(n.number)),
     })) },
     { id: "calls", found: !isNumber ? [] : (calls.data?.data ?? []).map((c) => {
       const { name, number } = otherParty(c);
-      return { id: c.id, icon: c.direction === "outbound" ? "outgoing" : c.status === "missed" ? "missed" : "incoming", name: name ?? number,
-        detail: [name ? number : "", t(`direction.${c.direction}`), moment(c.started_at)].filter(Boolean).join(" · "), act: () => go("/calls/" + c.id) };
+      return { id: c.id, icon: c.direction === "outbound" ? "outgoing" : c.status === "missed" ? "missed" : "incoming", name: name ?? spaced(number),
+        detail: [name ? spaced(number) : "", t(`direction.${c.direction}`), moment(c.started_at)].filter(Boolean).join(" · "), act: () => go("/calls/" + c.id) };
     }) },
   ];
   return { sections, busy: q !== text.trim() || all.some((r) => r.isFetching), failed: all.find((r) => r.error)?.error ?? null };

@@ -4,7 +4,7 @@ import type { RTCSessionEvent, UA } from "jssip/lib/UA.js";
 import { request, serverTime, SoniqError, type Result } from "../api/client";
 import { onEvent } from "../live/stream";
 import { ring } from "./ring";
-import { microphone, sound } from "./sound";
+import { followOutput, microphone } from "./sound";
 import { change, changeCall, controls, phone } from "./state";
 
 type Token = Result<"users.webrtc_token">;
@@ -80,10 +80,7 @@ function connected(token: Token): Promise<boolean> {
 
 let current: RTCSession | undefined;
 const speaker = new Audio();
-
-/** Sounds on the chosen device, or on that of the system if it is not connected. */
-function chooseOutput(): void { void speaker.setSinkId?.(sound.get().output).catch(() => undefined); }
-sound.subscribe(chooseOutput);
+followOutput(speaker);
 
 const media = (token: Token) => ({
   mediaConstraints: { audio: microphone(), video: false },
@@ -153,7 +150,6 @@ function begin({ session, originator, request: invite }: RTCSessionEvent): void 
 
 function listen(connection: RTCPeerConnection): void {
   connection.addEventListener("track", (e) => {
-    chooseOutput();
     speaker.srcObject = e.streams[0] ?? new MediaStream([e.track]);
     void speaker.play().catch(() => undefined); // the first click starts it
   });

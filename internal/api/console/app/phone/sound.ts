@@ -54,8 +54,15 @@ export const microphone = (): MediaTrackConstraints | true => (sound.get().micro
 /** The peak of a tone at full volume. */
 const loudest = 0.2;
 
-/** Plays the ringtone on the chosen device, for a number of times. The returned function ends it. */
-export function playRingtone(times: number): () => void {
+/** Lets an element sound on the chosen device, or on that of the system if it is not connected. */
+export function followOutput(element: HTMLAudioElement): void {
+  const choose = () => void element.setSinkId?.(sound.get().output).catch(() => undefined);
+  choose();
+  sound.subscribe(choose);
+}
+
+/** Plays the ringtone on the chosen device, for a number of times. loudness is a part of the chosen volume. The returned function ends it. */
+export function playRingtone(times: number, loudness = 1): () => void {
   const { ringtone, volume, ringDevice } = sound.get();
   const context = new AudioContext();
   if (ringDevice) void (context as AudioContext & { setSinkId?(id: string): Promise<void> }).setSinkId?.(ringDevice).catch(() => undefined);
@@ -69,7 +76,7 @@ export function playRingtone(times: number): () => void {
     tone.start();
     for (let n = 0; n < times; n++) {
       const begin = context.currentTime + n * period + at;
-      level.gain.setTargetAtTime(loudest * volume * volume, begin, 0.015);
+      level.gain.setTargetAtTime(loudest * loudness * volume * volume, begin, 0.015);
       level.gain.setTargetAtTime(0, begin + length, 0.02);
     }
   }

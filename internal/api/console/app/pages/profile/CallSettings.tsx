@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { useMe, useRead } from "../../api/query";
+import { spaced } from "../../parts/PhoneNumber";
 import { t, useLanguage } from "../../words/words";
 import { Save } from "./Save";
 import { useChange, type Patch, type Settings } from "./settings";
@@ -26,8 +27,8 @@ export function CallSettings({ settings }: { settings: Settings }) {
       <label className="field">
         <span>{t("profile.number")}</span>
         <select value={draft.outbound_number_id ?? ""} onChange={(e) => set({ outbound_number_id: e.currentTarget.value || null })}>
-          <option value="">{now && !settings.outbound_number_id ? t("profile.number.default", { number: now.number }) : t("profile.number.none")}</option>
-          {all.map((n) => <option key={n.id} value={n.id}>{n.label ? `${n.number}, ${n.label}` : n.number}</option>)}
+          <option value="">{now && !settings.outbound_number_id ? t("profile.number.default", { number: spaced(now.number) }) : t("profile.number.none")}</option>
+          {all.map((n) => <option key={n.id} value={n.id}>{n.label ? `${spaced(n.number)}, ${n.label}` : spaced(n.number)}</option>)}
         </select>
       </label>
       <label className="field">
@@ -46,7 +47,7 @@ export function CallSettings({ settings }: { settings: Settings }) {
       <label className="field">
         <span>{t("profile.timezone")}</span>
         <select value={draft.timezone ?? ""} onChange={(e) => set({ timezone: e.currentTarget.value || null })}>
-          <option value="">{t("profile.timezone.default", { zone: organization.timezone })}</option>
+          <option value="">{t("profile.timezone.default", { zone: organization.timezone.replaceAll("_", " ") })}</option>
           {zones.map((zone) => <option key={zone} value={zone}>{zone.replaceAll("_", " ")}</option>)}
         </select>
       </label>

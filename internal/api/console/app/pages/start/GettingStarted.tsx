@@ -33,21 +33,22 @@ export function GettingStarted() {
       </header>
       <ol>
         {names.map((name, n) => (
-          <Step key={name} n={n + 1} name={name} done={done[name]} open={shown === name} onOpen={() => open(name)}><How name={name} /></Step>
+          // The invitation stays open when it is done: its link is shown once.
+          <Step key={name} n={n + 1} name={name} done={done[name]} open={shown === name} onOpen={() => open(name)} keepOpen={name === "people" ? () => open(name) : undefined}><How name={name} /></Step>
         ))}
       </ol>
     </section>
   );
 }
 
-function Step({ n, name, done, open, onOpen, children }: { n: number; name: StepName; done: boolean; open: boolean; onOpen: () => void; children: ReactNode }) {
+function Step({ n, name, done, open, onOpen, keepOpen, children }: { n: number; name: StepName; done: boolean; open: boolean; onOpen: () => void; keepOpen: (() => void) | undefined; children: ReactNode }) {
   const title = t(`start.${name}` as Key);
   return (
     <li className={done ? "done" : undefined}>
       <span className="tick">{done ? <Icon name="check" size={15} /> : <span aria-hidden="true">{n}</span>}</span>
       <div>
         <button type="button" className="step" aria-expanded={open} onClick={onOpen}>{title}<span className="hidden">{done ? ", " + t("start.step.done") : ""}</span></button>
-        {open && <div className="how">{children}</div>}
+        {open && <div className="how" onFocus={keepOpen}>{children}</div>}
       </div>
     </li>
   );
