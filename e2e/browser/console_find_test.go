@@ -1,67 +1,72 @@
 package browser
 
-import "strings"
+import (
+	"testing"
+	"time"
 
-// clickText clicks the first element with a role whose text contains all of the given texts. It waits for it.
-func (p *consolePage) clickText(role string, texts ...string) {
-	p.t.Helper()
-	var name string
-	until(p.t, role+" with "+strings.Join(texts, ", "), pageTime, func() bool {
-		for _, n := range p.nodes(role, "") {
-			if name = p.nameOf(n); containsAll(name, texts) {
-				return true
-			}
+	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
+	"soniq/e2e/rig"
+)
+
+// By keys alone a person finds colleagues, contacts, queues, calls by number, pages and actions. Kinds that the scopes do not allow are
+// not asked for.
+func TestConsole_Finds(t *testing.T) {
+	limit.Budget(t, 2*time.Minute, "a browser searches, and two pages are examined in three sizes and colours")
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	office := fixture.NewOrg(s)
+	p, user := openConsole(office, "agent", "/console/calls", "440")
+	bob := office.AddUser("Bob")
+	office.AddQueue(map[string]any{"name": "Billing"}, user)
+	way := office.AddCarrier(bob.ID, nil)
+	office.Want(201, "POST", "/contacts", map[string]any{"first_name": "Ada", "last_name": "Byron", "company": "Harbor Dental",
+		"phones": []map[string]any{{"number": "+12125550101"}}}, nil)
+	p.shows("Live")
+
+	p.chord("k")
+	p.has("dialog", "Find people, calls, pages and actions")
+	p.has("option", "Desk")
+	p.checked("find-empty")
+	p.write("bob")
+	p.has("option", "Bob")
+	p.checked("find-people")
+	p.key("Enter")
+	p.at("/console/team?q=Bob")
+	p.hasNot("dialog", "")
+	p.has("heading", "Team")
+
+	p.chord("k")
+	p.has("dialog", "")
+	p.write("harbor")
+	p.has("option", "Ada Byron")
+	p.key("Enter")
+	p.at("/console/calls?phone=%2B12125550101")
+
+	p.chord("k")
+	p.has("dialog", "")
+	p.write("set me away")
+	p.has("option", "Set me: Away")
+	p.key("Enter")
+	p.has("button", "Presence: Away")
+	p.hasNot("dialog", "")
+
+	p.click("button", "Find")
+	p.write("billing")
+	p.has("option", "Billing")
+	p.key("Escape")
+	p.hasNot("dialog", "")
+
+	p.chord("k")
+	p.has("dialog", "")
+	p.write("nobody of that name")
+	p.shows("Nothing was found for “nobody of that name”.")
+	p.key("Escape")
+	p.hasNot("dialog", "")
+	for _, told := range p.asked() {
+		if told == "GET /api/v1/numbers" {
+			t.Error("Find asks for numbers without the scope")
 		}
-		return false
-	})
-	p.click(role, name)
-}
-
-// nameOf returns the accessible name of an element; "" if the element is gone.
-func (p *consolePage) nameOf(node int) string {
-	p.t.Helper()
-	r, err := p.command("Accessibility.getPartialAXTree", map[string]any{"backendNodeId": node, "fetchRelatives": false})
-	if err != nil {
-		p.t.Fatal(err)
 	}
-	for _, n := range r.Result.Nodes {
-		if n.BackendDOMNodeID == node {
-			return n.Name.Value
-		}
-	}
-	return ""
-}
-
-func containsAll(text string, parts []string) bool {
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			return false
-		}
-	}
-	return true
-}
-
-// selects waits for a select and chooses an option by its text.
-func (p *consolePage) selects(name, option string) {
-	p.t.Helper()
-	p.call(p.has("combobox", name), `function(text) {
-		const o = [...this.options].find((o) => o.text === text);
-		if (!o) throw new Error("no option " + text);
-		Object.getOwnPropertyDescriptor(HTMLSelectElement.prototype, "value").set.call(this, o.value);
-		this.dispatchEvent(new Event("change", {bubbles: true}));
-	}`, option)
-}
-
-// ctrl is the modifier of keyWith.
-const ctrl = 2
-
-// keyWith presses a key with modifiers.
-func (p *consolePage) keyWith(key string, modifiers int) {
-	p.t.Helper()
-	for _, kind := range []string{"rawKeyDown", "keyUp"} {
-		event := map[string]any{"type": kind, "key": key, "windowsVirtualKeyCode": codes[key], "modifiers": modifiers}
-		if r, err := p.command("Input.dispatchKeyEvent", event); err != nil || r.Error != nil {
-			p.t.Fatal(err, r.Error)
-		}
-	}
+	_ = way
+	p.faultless()
 }

@@ -263,8 +263,8 @@ func (s *Service) Person(r *http.Request, org string) (access.Principal, error) 
 
 // principal returns the principal of the visitor: the user's scopes in their organisation.
 func (s *Service) principal(ctx context.Context, v *visitor) access.Principal {
-	return access.Principal{OrgID: v.org.ID, UserID: v.user.ID, KeyID: v.session.ID, KeyName: "account page", Kind: Session,
-		Environment: access.Live, Role: v.user.Role,
+	return access.Principal{OrgID: v.org.ID, UserID: v.user.ID, UserName: v.user.Name, KeyID: v.session.ID, KeyName: "account page",
+		Kind: Session, Environment: access.Live, Role: v.user.Role,
 		Scopes: s.Keys.MaxScopes(v.org, v.user.Role), Source: op.ClientAddress(ctx), Timezone: v.org.Timezone, Limits: auth.RateLimits(v.org)}
 }
 

@@ -181,6 +181,7 @@ type Principal struct {
 	OrgID       string
 	HomeID      string // partner organisation if its key acts in a child organisation, otherwise empty
 	UserID      string // empty for a key without a user
+	UserName    string // name of the user of a browser session; empty for other credentials, which have a name of their own
 	KeyID       string // or the ID of the token's grant, or of the browser session
 	KeyName     string // or the name of the token's client
 	Kind        Kind

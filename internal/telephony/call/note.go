@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -41,14 +42,15 @@ type Author struct {
 // maxNotes is the maximum number of notes of a call.
 const maxNotes = 1000
 
-// AuthorOf returns the author for the credential of the request: an MCP client, a user or an API key.
+// AuthorOf returns the author for the credential of the request: an MCP client, a user or an API key. The name is that of the user in a
+// browser session, else that of the credential.
 func AuthorOf(ctx context.Context) Author {
 	p, _ := access.From(ctx)
 	if v, ok := op.ToolCallOf(ctx); ok {
 		return Author{Type: "mcp", ID: p.KeyID, Name: v.Client}
 	}
 	if p.UserID != "" {
-		return Author{Type: "user", ID: p.UserID, Name: p.KeyName}
+		return Author{Type: "user", ID: p.UserID, Name: cmp.Or(p.UserName, p.KeyName)}
 	}
 	return Author{Type: "api_key", ID: p.KeyID, Name: p.KeyName}
 }

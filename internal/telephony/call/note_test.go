@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/op/optest"
@@ -31,6 +32,13 @@ func TestNotes_AddListDeleteAfterEnd(t *testing.T) {
 		if first.Text("author.type") != "api_key" || first.Text("author.id") != "key_test" || fmt.Sprint(first.At("crm_sync")) != "[]" {
 			t.Errorf("note %s", first.Bytes)
 		}
+		session := optest.Admin(o.ID)
+		session.Kind, session.UserID, session.UserName, session.KeyName = access.BrowserSession, "usr_1", "Dana Reed", "account page"
+		written := o.API.Do(session, "POST", at+"/note", map[string]any{"body": "In the browser"}).Want(201)
+		if written.Text("author.name") != "Dana Reed" || written.Text("author.type") != "user" {
+			t.Errorf("the note of a session %s", written.Bytes)
+		}
+		o.Do("DELETE", at+"/notes/"+written.Text("id"), nil).Want(204)
 		calltest.Want(t, o.Get(n.ID), "notes_count", 2.0)
 		page := o.Do("GET", at+"/notes?limit=1", nil).Want(200)
 		calltest.Want(t, page.Body, "has_more", true)

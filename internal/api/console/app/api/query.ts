@@ -12,7 +12,8 @@ export const queries = new QueryClient({
   },
 });
 
-type Options = { enabled?: boolean; keep?: boolean; staleTime?: number };
+/** again: milliseconds after which an empty list is read again while the page is seen, for what no event tells. */
+type Options = { enabled?: boolean; keep?: boolean; staleTime?: number; again?: number };
 
 /** Reads an operation. The answer is kept by operation and input; events of the stream refresh it. */
 export function useRead<O extends Operation>(operation: O, input?: Input<O>, options: Options = {}): UseQueryResult<Result<O>, Error> {
@@ -21,9 +22,12 @@ export function useRead<O extends Operation>(operation: O, input?: Input<O>, opt
     queryFn: ({ signal }) => request(operation, { ...input, signal } as Input<O>),
     enabled: options.enabled ?? true,
     ...(options.staleTime === undefined ? {} : { staleTime: options.staleTime }),
+    ...(options.again === undefined ? {} : { refetchInterval: (q: { state: { data?: unknown } }) => (isEmpty(q.state.data) ? (options.again ?? false) : false) }),
     ...(options.keep ? { placeholderData: keepPreviousData as never } : {}),
   });
 }
+
+const isEmpty = (page: unknown): boolean => (page as { data?: unknown[] } | undefined)?.data?.length === 0;
 
 /** Like useRead, for records that may not exist: null where the server answers 404. */
 export function useReadIfPresent<O extends Operation>(operation: O, input: Input<O>, enabled = true): UseQueryResult<Result<O> | null, Error> {

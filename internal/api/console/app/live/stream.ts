@@ -17,7 +17,8 @@ export const live = store<LiveState>({ state: "connecting", heardAt: serverTime(
 /** The kinds of events that the console follows. */
 const kinds = ["call.started", "call.ringing", "call.answered", "call.ended", "call.missed", "call.held", "call.unheld", "call.recording",
   "call.transcription", "call.transfer", "call.quality", "sms.received", "sms.sent", "sms.status", "conversation.updated", "voicemail.received",
-  "voicemail.updated", "screen_pop", "agent.presence", "device.registration"];
+  "voicemail.updated", "screen_pop", "agent.presence", "device.registration", "user.created", "number.allocated"];
+  "call.transcription", "call.transfer", "call.quality", "screen_pop", "agent.presence", "device.registration", "user.created", "number.allocated"];
 
 /** Milliseconds without a byte after which the stream is taken for lost. The server sends one each 15 s. */
 const silence = 32_000;
@@ -82,11 +83,14 @@ function setState(state: LiveState["state"]): void {
 /** Operations whose answers the kinds of events change. */
 const changes: [prefix: string, operations: string[]][] = [
   ["call.", ["calls.list", "calls.missed", "calls.get", "calls.events", "calls.recording", "calls.transcript", "calls.summary", "calls.quality"]],
-  ["agent.", ["agents.list", "agents.get"]],
   ["sms.", ["sms.conversations.list", "sms.conversations.get", "sms.conversations.messages", "contacts.timeline"]],
   ["conversation.", ["sms.conversations.list", "sms.conversations.get"]],
   ["voicemail.", ["voicemail.list", "voicemail.get", "contacts.timeline"]],
   ["call.ended", ["contacts.timeline"]],
+  ["agent.", ["agents.list", "agents.get", "me.devices.list"]],
+  ["device.", ["devices.list", "me.devices.list"]],
+  ["user.", ["users.list", "agents.list"]],
+  ["number.", ["numbers.list", "me.numbers.list"]],
 ];
 
 const refreshEvery = 1000;

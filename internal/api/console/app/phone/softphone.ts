@@ -4,6 +4,7 @@ import type { RTCSessionEvent, UA } from "jssip/lib/UA.js";
 import { request, serverTime, SoniqError, type Result } from "../api/client";
 import { onEvent } from "../live/stream";
 import { ring } from "./ring";
+import { followOutput, microphone } from "./sound";
 import { change, changeCall, controls, phone } from "./state";
 
 type Token = Result<"users.webrtc_token">;
@@ -79,9 +80,10 @@ function connected(token: Token): Promise<boolean> {
 
 let current: RTCSession | undefined;
 const speaker = new Audio();
+followOutput(speaker);
 
 const media = (token: Token) => ({
-  mediaConstraints: { audio: true, video: false },
+  mediaConstraints: { audio: microphone(), video: false },
   pcConfig: { iceServers: token.ice_servers as RTCIceServer[] },
 });
 

@@ -37,10 +37,11 @@ async function apply(l: Language): Promise<void> {
   language.set(l);
 }
 
-/** Shows the console in another language, and remembers it in this browser. */
-export function setLanguage(l: Language): void {
-  localStorage.setItem("soniq-language", l);
-  void apply(l);
+/** Shows the console in another language, if it is a known one, and remembers it in this browser for the next start. */
+export function takeLanguage(kept: unknown): void {
+  if (typeof kept !== "string" || !(kept in languages) || kept === language.get()) return;
+  localStorage.setItem("soniq-language", kept);
+  void apply(kept as Language);
 }
 
 /** Returns the text of a key. */

@@ -3,6 +3,7 @@ import { AsRequest } from "../../parts/AsRequest";
 import { Title } from "../../parts/Title";
 import { phone } from "../../phone/state";
 import { t } from "../../words/words";
+import { GettingStarted } from "../start/GettingStarted";
 import { Earlier } from "./Earlier";
 import { CallNow, Ringing, WrapUp } from "./CallCards";
 import { Dialer } from "./Dialer";
@@ -20,6 +21,7 @@ export default function Desk() {
         {call?.state === "ringing" && <Ringing call={call} />}
         {call && call.state !== "ringing" && <CallNow call={call} />}
         {!call && wrapUp && <WrapUp call={wrapUp} />}
+        {!call && !wrapUp && <GettingStarted />}
         {!call && !wrapUp && <p className="card empty">{t("desk.idle")}</p>}
         {(call ?? wrapUp) && <Earlier number={(call ?? wrapUp)?.number ?? ""} without={(call ?? wrapUp)?.id} />}
       </div>

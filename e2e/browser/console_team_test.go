@@ -1,0 +1,56 @@
+package browser
+
+import (
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
+	"soniq/e2e/rig"
+)
+
+// Two people see each other on the team page, live: presence, the call with its time, queues. A favourite is kept on the server. A
+// supervisor chooses the presence of a member of their queue; an agent is not offered that.
+func TestConsole_Team(t *testing.T) {
+	limit.Budget(t, 3*time.Minute, "two browsers call each other, and a page is examined in three sizes and colours")
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	office := fixture.NewOrg(s)
+	dana, danaUser := openConsole(office, "supervisor", "/console/team", "440")
+	ruth, ruthUser := colleague(office, "Ruth", "Byron", "agent", "/console/team", "1000")
+	office.AddQueue(map[string]any{"name": "Billing"}, danaUser, ruthUser)
+	dana.has("row", "")
+	dana.shows("Ruth Byron", "Billing", "Live")
+	ruth.click("button", "Turn on the phone")
+	ruth.has("button", "Phone ready")
+	dana.click("button", "Turn on the phone")
+	dana.has("button", "Phone ready")
+	ruth.hasNot("button", "Set the presence of Dana Reed")
+	dana.click("button", "Set the presence of Ruth Byron")
+	dana.click("menuitemradio", "Away")
+	ruth.has("button", "Presence: Away")
+	dana.click("button", "Set the presence of Ruth Byron")
+	dana.click("menuitemradio", "Available")
+	ruth.has("button", "Presence: Available")
+
+	dana.click("button", "Ruth Byron is a favourite")
+	dana.has("heading", "Favourites")
+	dana.click("button", "Call Ruth Byron")
+	ruth.click("button", "Answer")
+	dana.has("button", "Mute")
+	dana.shows("In a call")
+	dana.checked("team")
+	dana.click("button", "Hang up")
+	ruth.hasNot("button", "Hang up")
+	dana.choose("Now", "Do not disturb")
+	dana.shows("Nobody matches these filters.")
+	dana.goTo("/console/team?q=ruth")
+	dana.has("heading", "Favourites")
+	dana.hasNot("heading", "Everybody else")
+	var kept struct{ Favourites []string }
+	dana.eval(&kept, `fetch("/api/v1/me/preferences").then((r) => r.json())`)
+	if len(kept.Favourites) != 1 || kept.Favourites[0] != ruthUser.ID {
+		t.Errorf("the server keeps %+v", kept)
+	}
+	dana.faultless()
+	ruth.faultless()
+}
