@@ -1,5 +1,8 @@
-/** Rings until the returned function is called: two tones for a second, then two seconds of silence. The title of the tab shows it too. */
-export function ring(): () => void {
+/**
+ * Rings until the returned function is called: two tones for a second, then two seconds of silence. During a call it is quiet. The title
+ * of the tab shows it too.
+ */
+export function ring(quiet: boolean): () => void {
   const title = document.title;
   document.title = "☎ " + title;
   let context: AudioContext | undefined;
@@ -15,7 +18,7 @@ export function ring(): () => void {
       tone.start();
     }
     for (let at = 0; at < 180; at += 3) {
-      level.gain.setTargetAtTime(0.08, context.currentTime + at, 0.02);
+      level.gain.setTargetAtTime(quiet ? 0.015 : 0.08, context.currentTime + at, 0.02);
       level.gain.setTargetAtTime(0, context.currentTime + at + 1, 0.02);
     }
   } catch {
