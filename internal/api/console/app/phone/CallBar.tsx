@@ -141,7 +141,7 @@ function RecordingState({ record, action }: { record: Call; action: ReturnType<t
   const { state } = record.recording, paused = state === "paused";
   return (
     <span className="recording-state">
-      <span className="state small"><span className={"dot " + (state === "recording" ? "red" : "grey")} />{textOf("bar.recording." + state) ?? t("bar.recording.off")}</span>
+      <span className="state small"><span className={"dot " + (state === "recording" ? "red" : "grey")} />{state === "recording" ? t("bar.recording") : (textOf("bar.recording." + state) ?? state)}</span>
       {(paused || state === "recording") && (
         <button type="button" className="button quiet" disabled={action.isPending} onClick={() => action.mutate({ action: paused ? "calls.recording.resume" : "calls.recording.pause" })}>
           {t(paused ? "bar.recording.resume" : "bar.recording.pause")}

@@ -7,7 +7,7 @@ import { Icon } from "../parts/Icon";
 import { Problem } from "../parts/Problem";
 import { t } from "../words/words";
 import { keep } from "./CallBar";
-import { typedNumber, useTargets, type Target } from "./targets";
+import { typedNumber, isName, useTargets, type Target } from "./targets";
 
 /** Finds somebody to hand the call to, or to add to it. */
 export default function HandOver({ id, add, close }: { id: string; add: boolean; close: () => void }) {
@@ -29,7 +29,7 @@ export default function HandOver({ id, add, close }: { id: string; add: boolean;
   return (
     <form className="hand-over" aria-label={t(add ? "handover.add.label" : "handover.label")} onKeyDown={(e) => { if (e.key === "Escape" && text === "") close(); }}
       onSubmit={(e) => { e.preventDefault(); if (!off) send.mutate(add ? "add" : script ? "blind" : "warm"); }}>
-      <ComboBox inputValue={text} onInputChange={setText} items={targets} allowsCustomValue menuTrigger="input" selectedKey={chosen?.id ?? null}
+      <ComboBox inputValue={text} onInputChange={setText} items={targets} allowsEmptyCollection={isName(text)} allowsCustomValue menuTrigger="input" selectedKey={chosen?.id ?? null}
         onSelectionChange={(key) => {
           const found = targets.find((x) => x.id === key);
           if (found) {
@@ -39,7 +39,7 @@ export default function HandOver({ id, add, close }: { id: string; add: boolean;
         }}>
         <Label className="label">{t(add ? "handover.add.who" : "handover.who")}</Label>
         <Input className="input" autoFocus placeholder={t("handover.placeholder")} />
-        <Popover className="popover" placement="top start"><ListBox>{(x: Target) => <ListBoxItem id={x.id} textValue={x.name}><span>{x.name}<small>{x.kind === "queue" ? t("handover.queue") : x.number}</small></span></ListBoxItem>}</ListBox></Popover>
+        <Popover className="popover" placement="top start"><ListBox renderEmptyState={() => <p className="nobody soft">{t("dialer.nobody")}</p>}>{(x: Target) => <ListBoxItem id={x.id} textValue={x.name}><span>{x.name}<small>{x.kind === "queue" ? t("handover.queue") : x.number}</small></span></ListBoxItem>}</ListBox></Popover>
       </ComboBox>
       {add ? <button type="submit" className="button primary" disabled={off}><Icon name="userPlus" />{t("handover.add")}</button> : (
         <>

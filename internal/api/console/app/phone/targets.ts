@@ -12,13 +12,16 @@ export interface Target {
   kind: "person" | "contact" | "queue";
 }
 
+/** Whether a text may be the beginning of a name. Then it is searched for. */
+export const isName = (text: string): boolean => /\p{L}/u.test(text);
+
 const waitBeforeSearch = 150;
 
 /** Colleagues and contacts whose names begin with a text, and queues if they are wanted. */
 export function useTargets(text: string, withQueues = false): Target[] {
   const [q, setQ] = useState("");
   useEffect(() => {
-    const timer = setTimeout(() => setQ(/\p{L}/u.test(text) ? text.trim() : ""), waitBeforeSearch);
+    const timer = setTimeout(() => setQ(isName(text) ? text.trim() : ""), waitBeforeSearch);
     return () => clearTimeout(timer);
   }, [text]);
   const agents = useRead("agents.list", { query: { q, limit: 5 } }, { enabled: q !== "", keep: true });

@@ -3,7 +3,7 @@ import { ComboBox, Input, Label, ListBox, ListBoxItem, Popover } from "react-ari
 import { useStore } from "../../live/store";
 import { Icon } from "../../parts/Icon";
 import { controls, phone } from "../../phone/state";
-import { useTargets, type Target } from "../../phone/targets";
+import { isName, useTargets, type Target } from "../../phone/targets";
 import { t, type Key } from "../../words/words";
 
 const keys: [string, string][] = [["1", ""], ["2", "ABC"], ["3", "DEF"], ["4", "GHI"], ["5", "JKL"], ["6", "MNO"], ["7", "PQRS"], ["8", "TUV"], ["9", "WXYZ"], ["*", ""], ["0", "+"], ["#", ""]];
@@ -23,7 +23,7 @@ export function Dialer() {
   };
   return (
     <form className="dialer" aria-label={t("dialer.label")} onSubmit={(e) => { e.preventDefault(); dial(); }}>
-      <ComboBox inputValue={text} onInputChange={setText} items={targets} allowsCustomValue menuTrigger="input" selectedKey={chosen?.id ?? null}
+      <ComboBox inputValue={text} onInputChange={setText} items={targets} allowsEmptyCollection={isName(text)} allowsCustomValue menuTrigger="input" selectedKey={chosen?.id ?? null}
         onSelectionChange={(key) => {
           const found = targets.find((x) => x.id === key);
           if (found) {
@@ -36,7 +36,7 @@ export function Dialer() {
           <Input className="input" placeholder={t("dialer.placeholder")} />
           {text !== "" && <button type="button" className="button quiet" aria-label={t("dialer.erase")} onClick={() => setText(text.slice(0, -1))}><Icon name="erase" /></button>}
         </div>
-        <Popover className="popover"><ListBox>{(x: Target) => <ListBoxItem id={x.id} textValue={x.name}><span>{x.name}<small>{x.number}</small></span></ListBoxItem>}</ListBox></Popover>
+        <Popover className="popover"><ListBox renderEmptyState={() => <p className="nobody soft">{t("dialer.nobody")}</p>}>{(x: Target) => <ListBoxItem id={x.id} textValue={x.name}><span>{x.name}<small>{x.number}</small></span></ListBoxItem>}</ListBox></Popover>
       </ComboBox>
       <div className="keypad" role="group" aria-label={t("bar.keypad")}>
         {keys.map(([digit, letters]) => (
