@@ -14,8 +14,11 @@ import (
 // browserTone is the frequency that the microphone of the browser plays. The music on hold does not have it.
 const browserTone = fixture.AdaTone
 
-// hearingScript lets a test measure what the page plays to the person: the audio of elements that play, not of tracks that merely arrive.
+// hearingScript lets a test measure what the page plays to the person: the audio of elements that play, not of tracks that merely arrive. It
+// turns off the echo canceller and the noise filter, which suppress a steady tone of the microphone.
 const hearingScript = `(() => {
+	const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+	navigator.mediaDevices.getUserMedia = (wanted) => ask({...wanted, audio: {echoCancellation: false, noiseSuppression: false, autoGainControl: false}});
 	const playing = new Set(), analysers = new Map(), play = HTMLMediaElement.prototype.play, connections = [];
 	HTMLMediaElement.prototype.play = function() { playing.add(this); return play.call(this); };
 	const Connection = window.RTCPeerConnection;
@@ -89,8 +92,7 @@ func join(all []float64) (text string) {
 	return text
 }
 
-// waitTone waits until a listener has heard a tone for 0.2 of 0.6 seconds. Chromium's echo canceller makes pauses, so the tone of the
-// browser is never heard for long.
+// waitTone waits until a listener has heard a tone for 0.2 of 0.6 seconds.
 func waitTone(t testing.TB, who string, p fixture.Listener, hz float64) {
 	t.Helper()
 	rig.Until(t, fmt.Sprintf("%s hears %.0f Hz", who, hz), 30*time.Second, func() bool {

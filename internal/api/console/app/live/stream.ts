@@ -80,7 +80,7 @@ function setState(state: LiveState["state"]): void {
 
 /** Operations whose answers the kinds of events change. */
 const changes: [prefix: string, operations: string[]][] = [
-  ["call.", ["calls.list", "calls.missed", "calls.get", "calls.events", "calls.recording", "calls.transcript", "calls.summary", "calls.quality"]],
+  ["call.", ["calls.list", "calls.missed", "calls.get", "calls.events", "calls.recording", "calls.transcript", "calls.summary", "calls.quality", "calls.trace"]],
   ["agent.", ["agents.list", "agents.get"]],
 ];
 
