@@ -22,8 +22,9 @@ import (
 
 // chromium is a headless browser with one page, driven by the DevTools protocol.
 type chromium struct {
-	t    *testing.T
-	conn *websocket.Conn
+	t       *testing.T
+	address string // of the browser's DevTools
+	conn    *websocket.Conn
 
 	mu      sync.Mutex // guards the fields below
 	next    int
@@ -62,16 +63,20 @@ type reply struct {
 // startTime is the time limit for the start of a browser on a busy machine.
 var startTime = limit.Hang(0)
 
-// open starts a browser whose microphone plays a WAV file, and opens a page. flags are added to its command line.
+// open starts a browser whose microphone plays a WAV file, and opens a page. Without a file it has no microphone. flags are added to its
+// command line.
 func open(t *testing.T, wav, url string, flags ...string) *chromium {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatal("no chromium: scripts/setup test installs it")
 	}
+	if wav != "" {
+		flags = append(flags, "--use-fake-device-for-media-stream", "--use-file-for-fake-audio-capture="+wav)
+	}
 	command := exec.Command(path, append(flags, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(),
-		"--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", "--use-file-for-fake-audio-capture="+wav,
+		"--use-fake-ui-for-media-stream",
 		"--autoplay-policy=no-user-gesture-required", "--allow-loopback-in-peer-connection", "--ignore-certificate-errors", url)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Env = append(os.Environ(), "HOME="+t.TempDir())
@@ -86,8 +91,8 @@ func open(t *testing.T, wav, url string, flags ...string) *chromium {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		_ = command.Wait()
 	})
-	c := &chromium{t: t, waiting: map[int]chan reply{}}
-	c.attach(devTools(t, bufio.NewScanner(stderr)), url)
+	c := &chromium{t: t, address: devTools(t, bufio.NewScanner(stderr)), waiting: map[int]chan reply{}}
+	c.attach(url)
 	return c
 }
 
@@ -112,12 +117,12 @@ func devTools(t *testing.T, lines *bufio.Scanner) (address string) {
 }
 
 // attach connects to the page that shows url.
-func (c *chromium) attach(address, url string) {
+func (c *chromium) attach(url string) {
 	c.t.Helper()
 	var page string
 	client := http.Client{Timeout: startTime}
 	until(c.t, "the page", startTime, func() bool {
-		r, err := client.Get("http://" + address + "/json/list")
+		r, err := client.Get("http://" + c.address + "/json/list")
 		if err != nil {
 			return false
 		}

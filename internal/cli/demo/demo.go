@@ -3,6 +3,7 @@
 package demo
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,8 @@ type demo struct {
 	server   *server.Server
 	api      *client
 	webhooks *receiver
+
+	caller, agent person
 }
 
 // scenarioTime limits the scenario.
@@ -57,12 +60,16 @@ func (d *demo) run(ctx context.Context, c config.Config, once bool) error {
 		return err
 	}
 	defer d.server.Stop()
-	key, err := d.sandboxKey(ctx)
+	key, err := d.newKey(ctx)
 	if err != nil {
 		return err
 	}
-	d.api = &client{base: d.server.BaseURL() + "/sandbox/v1", key: key}
+	d.api = &client{base: d.server.BaseURL() + "/v1", key: key}
 	d.say("platform", "ready: REST %s, SIP %s (UDP and TCP), database and recordings in %s", d.server.BaseURL(), d.server.SIPAddr(), data)
+	if d.webhooks, err = newReceiver(ctx, d); err != nil {
+		return err
+	}
+	defer d.webhooks.close()
 	limited, cancel := context.WithTimeout(ctx, scenarioTime)
 	callID, err := d.scenario(limited)
 	cancel()
@@ -78,8 +85,30 @@ func (d *demo) run(ctx context.Context, c config.Config, once bool) error {
 		return err
 	}
 	d.printNextSteps(key, callID, link)
-	<-ctx.Done()
-	return ctx.Err()
+	return d.repeat(ctx)
+}
+
+// repeat lets the two people talk again for each line of the standard input, until the context ends.
+func (d *demo) repeat(ctx context.Context) error {
+	lines := make(chan struct{})
+	go func() { // ends with the process: reading the standard input cannot be interrupted
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			lines <- struct{}{}
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-lines:
+		}
+		if err := d.conversation(ctx, d.caller, d.agent); err != nil {
+			return err
+		}
+		if _, err := d.webhooks.waitForEnd(ctx); err != nil {
+			return ctx.Err()
+		}
+	}
 }
 
 // demoConfig returns settings that use this machine only, and a free port if the usual HTTP port is in use.
@@ -102,13 +131,13 @@ func free(address string) bool {
 	return true
 }
 
-// sandboxKey creates an organisation and returns a test key for its sandbox.
-func (d *demo) sandboxKey(ctx context.Context) (string, error) {
+// newKey creates an organisation and returns a key for it.
+func (d *demo) newKey(ctx context.Context) (string, error) {
 	org, err := d.server.Platform.CreateOrg(ctx, control.OrgRequest{Name: "Harbor Internet", Country: "US"})
 	if err != nil {
 		return "", err
 	}
-	return d.server.Platform.CreateKey(ctx, control.KeyRequest{Org: org, Scopes: "all", Kind: "standard", Env: "test", Name: "demo"})
+	return d.server.Platform.CreateKey(ctx, control.KeyRequest{Org: org, Scopes: "all", Kind: "standard", Env: "live", Name: "demo"})
 }
 
 // person is a user with the SIP account from the API.
@@ -119,22 +148,16 @@ type person struct {
 
 // scenario runs the call and prints its results. It returns the id of the call.
 func (d *demo) scenario(ctx context.Context) (callID string, err error) {
-	if d.webhooks, err = newReceiver(ctx, d); err != nil {
-		return "", err
-	}
-	defer d.webhooks.close()
 	if err := d.webhooks.register(ctx, d.api); err != nil {
 		return "", err
 	}
-	agent, err := d.addUser(ctx, "dana@harbor.example", "Dana", "Reed")
-	if err != nil {
+	if d.agent, err = d.addUser(ctx, "dana@harbor.example", "Dana", "Reed"); err != nil {
 		return "", err
 	}
-	caller, err := d.addUser(ctx, "sam@harbor.example", "Sam", "Fields")
-	if err != nil {
+	if d.caller, err = d.addUser(ctx, "sam@harbor.example", "Sam", "Fields"); err != nil {
 		return "", err
 	}
-	if err := d.conversation(ctx, caller, agent); err != nil {
+	if err := d.conversation(ctx, d.caller, d.agent); err != nil {
 		return "", err
 	}
 	if callID, err = d.webhooks.waitForEnd(ctx); err != nil {

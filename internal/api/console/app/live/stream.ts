@@ -82,7 +82,8 @@ function setState(state: LiveState["state"]): void {
 
 /** Operations whose answers the kinds of events change. */
 const changes: [prefix: string, operations: string[]][] = [
-  ["call.", ["calls.list", "calls.missed", "calls.get", "calls.events", "calls.recording", "calls.transcript", "calls.summary", "calls.quality"]],
+  ["call.", ["calls.list", "calls.missed", "calls.get", "calls.events", "calls.recording", "calls.transcript", "calls.summary", "calls.quality",
+    "calls.trace"]],
   ["sms.", ["sms.conversations.list", "sms.conversations.get", "sms.conversations.messages", "contacts.timeline"]],
   ["conversation.", ["sms.conversations.list", "sms.conversations.get"]],
   ["voicemail.", ["voicemail.list", "voicemail.get", "contacts.timeline"]],

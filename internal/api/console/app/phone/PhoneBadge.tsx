@@ -8,7 +8,7 @@ import { resumePhone, startPhone, stopPhone } from "./phone";
 import { phone, type Reach } from "./state";
 
 const colours: Record<Reach, string> = {
-  off: "grey", other_tab: "grey", connecting: "amber", ready: "green", no_microphone: "red", microphone_refused: "red", refused: "red",
+  off: "grey", other_tab: "grey", connecting: "amber", no_answer: "red", ready: "green", no_microphone: "red", microphone_refused: "red", refused: "red",
 };
 
 /** Says whether calls reach this browser, and turns the telephone on and off. */

@@ -1,4 +1,5 @@
-import { change, phone } from "./state";
+import { askForMicrophone } from "./microphone";
+import { callsOf, change, phone } from "./state";
 
 const chosen = "soniq-phone";
 let started = false;
@@ -13,10 +14,12 @@ export async function startPhone(userID: string): Promise<void> {
   if (started) return;
   started = true;
   localStorage.setItem(chosen, userID);
-  const missing = await microphone();
+  const missing = await askForMicrophone();
   if (missing) {
     change({ reach: missing });
     started = false;
+    // Another attempt when a microphone is connected.
+    navigator.mediaDevices?.addEventListener("devicechange", () => resumePhone(userID), { once: true });
     return;
   }
   change({ reach: "other_tab" });
@@ -31,16 +34,5 @@ export async function startPhone(userID: string): Promise<void> {
 /** Turns the telephone off in this browser. */
 export function stopPhone(): void {
   localStorage.removeItem(chosen);
-  if (!phone.get().call) location.reload();
-}
-
-/** Asks for the microphone; returns what is missing. */
-async function microphone(): Promise<"no_microphone" | "microphone_refused" | undefined> {
-  try {
-    const stream = await navigator.mediaDevices.getUserMedia({ audio: true });
-    stream.getTracks().forEach((track) => track.stop());
-    return undefined;
-  } catch (cause) {
-    return cause instanceof DOMException && cause.name === "NotAllowedError" ? "microphone_refused" : "no_microphone";
-  }
+  if (callsOf(phone.get()).length === 0) location.reload();
 }

@@ -1,40 +1,54 @@
 import JsSIP from "jssip";
-import type { RTCSession } from "jssip/lib/RTCSession.js";
 import type { RTCSessionEvent, UA } from "jssip/lib/UA.js";
-import { request, serverTime, SoniqError, type Result } from "../api/client";
+import { request, SoniqError, type Result } from "../api/client";
 import { onEvent } from "../live/stream";
-import { ring } from "./ring";
-import { followOutput, microphone } from "./sound";
-import { change, changeCall, controls, phone } from "./state";
+import { answer, begin, dial, hangUp, mute, reachAgain, restartMedia, switchTo, tone } from "./calls";
+import { followMicrophone, type MicrophoneFault } from "./microphone";
+import { comeBack, keepCallsOf, keepForReload } from "./reload";
+import { TokenSocket } from "./socket";
+import { callsOf, change, changeCalls, controls, phone } from "./state";
 
-type Token = Result<"users.webrtc_token">;
+export type Token = Result<"users.webrtc_token">;
 
-/** Milliseconds before the next attempt to connect: doubled after each, up to the last. */
-const firstWait = 500, lastWait = 15_000;
+/** Milliseconds between two questions whether the server answers, and the age of its last answer that is too old. */
+const askEvery = 10_000, tooOld = 40_000;
+/** Milliseconds before a registration that failed is tried again. */
+const registerAgainAfter = 5000;
+/** Milliseconds after a change of the network before the media are restarted: the server may renew them itself. */
+const settle = 1500;
 
-const now = (): string => new Date(serverTime()).toISOString();
+/** What the badge depends on. */
+const facts = { registered: false, heardAt: 0, microphone: undefined as MicrophoneFault | undefined };
 
-/** Runs the telephone until the server refuses it. A token connects once, so each connection takes another. */
+/** Whether the network has changed since the last registration. */
+let moved = false;
+
+/** Says what is missing for calls to reach this browser; nothing is missing if they do. */
+function tell(): void {
+  if (phone.get().reach === "refused") return;
+  const silent = facts.heardAt > 0 && Date.now() - facts.heardAt > tooOld;
+  change({ reach: silent ? "no_answer" : !facts.registered ? "connecting" : (facts.microphone ?? "ready") });
+}
+
+/** Runs the telephone until the server refuses it. */
 export async function run(userID: string): Promise<void> {
   onEvent(({ kind, data }) => {
-    if (data["call_id"] !== phone.get().call?.id) return;
-    if (kind === "call.held") changeCall({ held: true });
-    if (kind === "call.unheld") changeCall({ held: false });
+    if (data["held_by"] === "api" && (kind === "call.held" || kind === "call.unheld")) changeCalls((call) => call.id === data["call_id"], { held: kind === "call.held" });
   });
-  addEventListener("beforeunload", (e) => { if (phone.get().call) e.preventDefault(); });
-  for (let wait = firstWait; ; wait = Math.min(wait * 2, lastWait)) {
-    try {
-      const token = await request("users.webrtc_token", { path: { id: userID }, body: { device_name: deviceName() } });
-      if (await connected(token)) wait = firstWait;
-    } catch (cause) {
-      if (cause instanceof SoniqError && (cause.status === 401 || cause.status === 403 || cause.status === 409)) {
-        change({ reach: "refused", fault: String(cause.problem["detail"] ?? cause.code) });
-        return;
-      }
-    }
-    change({ reach: "connecting" });
-    await new Promise((resolve) => setTimeout(resolve, wait));
+  addEventListener("beforeunload", (e) => { if (callsOf(phone.get()).some((call) => call.state !== "ringing")) e.preventDefault(); });
+  keepCallsOf(userID);
+  addEventListener("pagehide", keepForReload);
+  await followMicrophone((fault) => { facts.microphone = fault; tell(); });
+  setInterval(tell, 1000);
+  for (let token: Token | undefined; ;) {
+    token = await connected(userID, token);
+    if (!token) return;
   }
+}
+
+/** Takes a token for the phone of this browser. */
+async function takeToken(userID: string): Promise<Token> {
+  return request("users.webrtc_token", { path: { id: userID }, body: { device_name: deviceName() } });
 }
 
 /** The name of the phone of this browser, which stays the same. */
@@ -46,111 +60,102 @@ function deviceName(): string {
   return name;
 }
 
-/** Connects and registers, and waits until the connection ends. Returns whether it had registered. */
-function connected(token: Token): Promise<boolean> {
+const isRefusal = (cause: unknown): cause is SoniqError => cause instanceof SoniqError && [401, 403, 409].includes(cause.status);
+
+/** Waits for the first token: the server may be away. */
+async function firstToken(userID: string): Promise<Token> {
+  for (let wait = 500; ; wait = Math.min(wait * 2, 8000)) {
+    try {
+      return await takeToken(userID);
+    } catch (cause) {
+      if (isRefusal(cause)) throw cause;
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+  }
+}
+
+/**
+ * Runs the telephone of one SIP account. Calls go on while the connection is renewed. Returns the token of another account, if the phone
+ * of this browser is a new one, or nothing if the server refuses it.
+ */
+async function connected(userID: string, first: Token | undefined): Promise<Token | undefined> {
+  let token: Token;
+  const refused = (cause: SoniqError) => change({ reach: "refused", fault: String(cause.problem["detail"] ?? cause.code) });
+  try {
+    token = first ?? await firstToken(userID);
+  } catch (cause) {
+    refused(cause as SoniqError);
+    return undefined;
+  }
   return new Promise((resolve) => {
-    let registered = false, over = false;
-    // The address is that of this page: the policy allows no other, and proxies may have changed it.
-    const at = new URL("/ws/sip", location.href);
-    at.protocol = location.protocol === "https:" ? "wss:" : "ws:";
-    at.searchParams.set("token", token.token);
-    const ua = new JsSIP.UA({
-      sockets: [new JsSIP.WebSocketInterface(at.href)], uri: `sip:${token.username}@${token.domain}`, register: true, session_timers: false,
-      connection_recovery_max_interval: 86_400, connection_recovery_min_interval: 86_400,
-    });
-    const end = () => {
-      if (over) return;
-      over = true;
+    let unused: string | undefined = token.token, agent: UA | undefined;
+    const end = (next: Token | undefined) => {
+      clearInterval(asking);
+      removeEventListener("online", connectAgain);
+      facts.registered = false;
       controls.set(null);
-      ua.stop();
-      resolve(registered);
+      agent?.stop();
+      tell();
+      resolve(next);
     };
-    ua.on("registered", () => {
-      registered = true;
-      change({ reach: "ready", fault: undefined });
-      controls.set(controlsOf(ua, token));
-    });
-    ua.on("unregistered", () => { if (!over) change({ reach: "connecting" }); });
-    ua.on("registrationFailed", end);
-    ua.on("disconnected", end);
-    ua.on("newRTCSession", (e: RTCSessionEvent) => begin(e));
-    ua.start();
+    const nextToken = async (): Promise<string> => {
+      const ready = unused;
+      unused = undefined;
+      if (ready !== undefined) return ready;
+      try {
+        const next = await takeToken(userID);
+        if (next.username !== token.username) end(next);
+        return next.token;
+      } catch (cause) {
+        if (isRefusal(cause)) {
+          refused(cause);
+          end(undefined);
+        }
+        throw cause;
+      }
+    };
+    const socket = new TokenSocket(nextToken, () => { facts.heardAt = Date.now(); tell(); });
+    const asking = setInterval(() => ask(agent, socket, token), askEvery);
+    const connectAgain = () => {
+      moved = true;
+      socket.drop();
+    };
+    addEventListener("online", connectAgain);
+    agent = newAgent(socket, token);
+    agent.start();
   });
 }
 
-let current: RTCSession | undefined;
-const speaker = new Audio();
-followOutput(speaker);
-
-const media = (token: Token) => ({
-  mediaConstraints: { audio: microphone(), video: false },
-  pcConfig: { iceServers: token.ice_servers as RTCIceServer[] },
-});
-
-function controlsOf(ua: UA, token: Token) {
-  return {
-    dial(target: string, name?: string) {
-      if (phone.get().call) return;
-      const number = target.replace(/[^\d+*#a-zA-Z._-]/g, "");
-      if (number === "") return;
-      change({ call: { id: undefined, incoming: false, number: target, name, state: "calling", since: now(), muted: false, held: false }, wrapUp: null, fault: undefined });
-      ua.call(`sip:${encodeURIComponent(number)}@${token.domain}`, media(token));
-    },
-    answer() { current?.answer(media(token)); },
-    hangUp() { if (current && !current.isEnded()) current.terminate(); },
-    mute(muted: boolean) {
-      if (muted) current?.mute({ audio: true });
-      else current?.unmute({ audio: true });
-      changeCall({ muted });
-    },
-    tone(digit: string) { current?.sendDTMF(digit, { transportType: JsSIP.C.DTMF_TRANSPORT.RFC2833 } as never); },
-  };
+/** Asks the server for an answer. A connection on which none comes is given up. */
+function ask(agent: UA | undefined, socket: TokenSocket, token: Token): void {
+  if (facts.registered && Date.now() - facts.heardAt > tooOld) socket.drop();
+  else if (facts.registered) (agent as UA & { sendOptions(target: string): void }).sendOptions(`sip:${token.domain}`);
 }
 
-/** Follows a call of the telephone from its beginning. A second call is refused as busy. */
-function begin({ session, originator, request: invite }: RTCSessionEvent): void {
-  const incoming = originator === "remote";
-  if (incoming && phone.get().call) {
-    session.terminate({ status_code: 486 });
-    return;
-  }
-  current = session;
-  const stopRinging = incoming ? ring() : () => undefined;
-  if (incoming) {
-    const { remote_identity: from } = session;
-    change({
-      call: {
-        id: (invite as { getHeader(name: string): string | undefined }).getHeader("X-Soniq-Call"), incoming: true, number: from.uri.user,
-        name: from.display_name || undefined, state: "ringing", since: now(), muted: false, held: false,
-      }, wrapUp: null, fault: undefined,
-    });
-    session.on("peerconnection", ({ peerconnection }: { peerconnection: RTCPeerConnection }) => listen(peerconnection));
-  } else {
-    listen(session.connection);
-  }
-  const learn = (e: { response?: unknown }) => {
-    const id = (e.response as { getHeader?(name: string): string | undefined } | undefined)?.getHeader?.("X-Soniq-Call");
-    if (id) changeCall({ id });
-  };
-  session.on("progress", learn);
-  session.on("accepted", (e: { response?: unknown }) => {
-    stopRinging();
-    learn(e);
-    changeCall({ state: "talking", since: now() });
+function newAgent(socket: TokenSocket, token: Token): UA {
+  const agent = new JsSIP.UA({
+    sockets: [socket as never], uri: `sip:${token.username}@${token.domain}`, register: true, session_timers: false,
+    connection_recovery_min_interval: 1, connection_recovery_max_interval: 8,
   });
-  const over = (fault: string | undefined) => {
-    stopRinging();
-    if (current === session) current = undefined;
-    const { call } = phone.get();
-    change({ call: null, fault, wrapUp: call?.id && call.state === "talking" ? { id: call.id, name: call.name, number: call.number } : null });
+  const registered = (is: boolean) => {
+    facts.registered = is;
+    tell();
   };
-  session.on("ended", () => over(undefined));
-  session.on("failed", (e: { cause: string; originator: string }) => over(incoming || e.originator === "local" ? undefined : e.cause));
-}
-
-function listen(connection: RTCPeerConnection): void {
-  connection.addEventListener("track", (e) => {
-    speaker.srcObject = e.streams[0] ?? new MediaStream([e.track]);
-    void speaker.play().catch(() => undefined); // the first click starts it
+  agent.on("registered", () => {
+    registered(true);
+    change({ fault: undefined });
+    controls.set({ dial: (target, name) => dial(agent, token, target, name), answer: (key) => void answer(key, token), hangUp, switchTo: (key) => void switchTo(key), mute, tone });
+    reachAgain();
+    if (moved) setTimeout(restartMedia, settle);
+    moved = false;
+    void comeBack();
   });
+  agent.on("unregistered", () => registered(false));
+  agent.on("registrationFailed", () => {
+    registered(false);
+    setTimeout(() => { if (agent.isConnected() && !agent.isRegistered()) agent.register(); }, registerAgainAfter);
+  });
+  agent.on("disconnected", () => registered(false));
+  agent.on("newRTCSession", (e: RTCSessionEvent) => begin(e, token));
+  return agent;
 }

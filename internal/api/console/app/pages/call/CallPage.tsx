@@ -1,7 +1,8 @@
+import { lazy, Suspense } from "react";
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components";
 import { Link, useLocation } from "wouter";
 import type { Call } from "../../api/client";
-import { otherParty, useNames, useRead } from "../../api/query";
+import { otherParty, useNames, useRead, useScope } from "../../api/query";
 import { AsRequest } from "../../parts/AsRequest";
 import { Avatar } from "../../parts/Avatar";
 import { Direction, isRunning, State } from "../../parts/CallState";
@@ -14,24 +15,29 @@ import { Deliveries } from "./Deliveries";
 import { Quality } from "./Quality";
 import { Timeline } from "./Timeline";
 
-const tabs = ["conversation", "timeline", "quality", "deliveries"] as const;
+// Few look at it, and it needs a list.
+const Signalling = lazy(async () => ({ default: (await import("./Signalling")).Signalling }));
+
+const tabs = ["conversation", "timeline", "signalling", "quality", "deliveries"] as const;
 
 /** Everything about one call. The tab is part of the address. */
 export default function CallPage({ id, tab }: { id: string; tab: string }) {
   const call = useRead("calls.get", { path: { id } });
   const [, go] = useLocation();
-  const nameOf = useNames();
+  const nameOf = useNames(), maySeeSignalling = useScope("users:admin");
   if (call.error && !call.data) return <div className="sheet"><Back /><Title text={t("call.title")} /><Problem error={call.error} retry={() => void call.refetch()} /></div>;
   if (!call.data) return <p className="loading" role="status">{t("loading")}</p>;
-  const current = tabs.find((name) => name === tab) ?? "conversation";
+  const open = tabs.filter((name) => name !== "signalling" || maySeeSignalling);
+  const current = open.find((name) => name === tab) ?? "conversation";
   return (
     <div className="sheet">
       <Back />
       <Head call={call.data} agent={nameOf(call.data.agent_id)} queue={nameOf(call.data.queue_id)} />
       <Tabs className="tabs" selectedKey={current} onSelectionChange={(key) => go(`/calls/${id}/${String(key)}${location.hash}`, { replace: true })}>
-        <TabList aria-label={t("call.title")}>{tabs.map((name) => <Tab key={name} id={name}>{t(`call.tab.${name}` as Key)}</Tab>)}</TabList>
+        <TabList aria-label={t("call.title")}>{open.map((name) => <Tab key={name} id={name}>{t(`call.tab.${name}` as Key)}</Tab>)}</TabList>
         <TabPanel id="conversation"><Conversation call={call.data} /></TabPanel>
         <TabPanel id="timeline"><Timeline call={call.data} /></TabPanel>
+        {maySeeSignalling && <TabPanel id="signalling"><Suspense fallback={<p className="loading" role="status">{t("loading")}</p>}><Signalling call={call.data} /></Suspense></TabPanel>}
         <TabPanel id="quality"><Quality call={call.data} /></TabPanel>
         <TabPanel id="deliveries"><Deliveries call={call.data} /></TabPanel>
       </Tabs>

@@ -14,24 +14,24 @@ import { Caller } from "./Caller";
 import { Outcome } from "./Outcome";
 import { TagsOf } from "./TagsOf";
 
-/** The call that rings, with what is known of the caller. Enter answers. */
-export function Ringing({ call }: { call: PhoneCall }) {
-  const act = useStore(controls);
+/** A call that rings, with what is known of the caller. Enter answers. A call in front is put on hold then. */
+export function Ringing({ call, front, enter }: { call: PhoneCall; front: PhoneCall | null; enter: boolean }) {
+  const act = useStore(controls), blocked = front?.state === "calling";
   useEffect(() => {
     const pressed = (e: KeyboardEvent) => {
-      if (e.key === "Enter" && !(e.target as HTMLElement).closest("input, textarea, select, button, a, [role='menu']")) act?.answer();
+      if (e.key === "Enter" && !(e.target as HTMLElement).closest("input, textarea, select, button, a, [role='menu']") && enter && !blocked) act?.answer(call.key);
     };
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
-  }, [act]);
+  }, [act, call.key, enter, blocked]);
   return (
     <section className="card ringing" aria-label={t("ringing.label")}>
       <header><Icon name="incoming" /><strong role="alert">{t("ringing.title", { name: call.name ?? call.number })}</strong><span className="soft">{t("bar.ringing")} <Running since={call.since} /></span></header>
       <Caller callID={call.id} number={call.number} name={call.name} />
       <div className="buttons">
-        <button type="button" className="button answer big" onClick={() => act?.answer()}><Icon name="phone" />{t("ringing.answer")}</button>
-        <button type="button" className="button big" onClick={() => act?.hangUp()}><Icon name="hangup" />{t("ringing.decline")}</button>
-        <span className="soft small"><kbd>Enter</kbd> {t("ringing.enter")}</span>
+        <button type="button" className="button answer big" disabled={blocked} onClick={() => act?.answer(call.key)}><Icon name="phone" />{t(front ? "second.answer" : "ringing.answer")}</button>
+        <button type="button" className="button big" onClick={() => act?.hangUp(call.key)}><Icon name="hangup" />{t("ringing.decline")}</button>
+        <span className="soft small">{blocked ? t("second.blocked") : enter && <><kbd>Enter</kbd> {front ? t("second.enter", { who: front.name ?? front.number }) : t("ringing.enter")}</>}</span>
       </div>
     </section>
   );

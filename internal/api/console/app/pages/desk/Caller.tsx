@@ -3,7 +3,7 @@ import { queries, useReadIfPresent, useScope } from "../../api/query";
 import { onEvent } from "../../live/stream";
 import { Avatar } from "../../parts/Avatar";
 import { Icon } from "../../parts/Icon";
-import { changeCall } from "../../phone/state";
+import { changeCalls } from "../../phone/state";
 import { moment, t, textOf, type Key } from "../../words/words";
 
 /** What is known of the other party. Sources that answer late are added below, so that nothing above moves. */
@@ -15,7 +15,7 @@ export function Caller({ callID, number, name }: { callID: string | undefined; n
   }), [callID, number]);
   const pop = known.data, found = pop?.contact?.name;
   // What a phone shows as the name may begin with the name of the queue.
-  useEffect(() => { if (found) changeCall({ name: found }); }, [found]);
+  useEffect(() => { if (found) changeCalls((call) => call.id === callID && call.number === number, { name: found }); }, [found, callID, number]);
   const trend = pop?.sentiment_trend && pop.sentiment_trend !== "unknown" ? pop.sentiment_trend : undefined;
   const shown = pop?.contact?.name || name || number;
   return (

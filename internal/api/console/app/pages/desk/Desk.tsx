@@ -12,13 +12,14 @@ import { Team } from "./Team";
 
 /** Where calls are taken: what is to be done, the caller, and the telephone. */
 export default function Desk() {
-  const { call, wrapUp } = useStore(phone);
+  const { call, others, wrapUp } = useStore(phone);
+  const ringing = [...(call ? [call] : []), ...others].filter((one) => one.state === "ringing"), front = call?.state === "ringing" ? null : call;
   return (
     <div className="desk">
       <section className="todo" aria-label={t("desk.todo")}><Todo /></section>
       <div className="middle">
         <Title text={t("nav.desk")}><AsRequest /></Title>
-        {call?.state === "ringing" && <Ringing call={call} />}
+        {ringing.map((one, i) => <Ringing key={one.key} call={one} front={front} enter={i === 0} />)}
         {call && call.state !== "ringing" && <CallNow call={call} />}
         {!call && wrapUp && <WrapUp call={wrapUp} />}
         {!call && !wrapUp && <GettingStarted />}

@@ -1,12 +1,10 @@
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { ComboBox, Input, Label, ListBox, ListBoxItem, Popover } from "react-aria-components";
-import { useRead, useScope } from "../../api/query";
 import { useStore } from "../../live/store";
 import { Icon } from "../../parts/Icon";
 import { controls, phone } from "../../phone/state";
+import { isName, useTargets, type Target } from "../../phone/targets";
 import { t, type Key } from "../../words/words";
-
-interface Target { id: string; name: string; number: string }
 
 const keys: [string, string][] = [["1", ""], ["2", "ABC"], ["3", "DEF"], ["4", "GHI"], ["5", "JKL"], ["6", "MNO"], ["7", "PQRS"], ["8", "TUV"], ["9", "WXYZ"], ["*", ""], ["0", "+"], ["#", ""]];
 
@@ -25,7 +23,7 @@ export function Dialer() {
   };
   return (
     <form className="dialer" aria-label={t("dialer.label")} onSubmit={(e) => { e.preventDefault(); dial(); }}>
-      <ComboBox inputValue={text} onInputChange={setText} items={targets} allowsCustomValue menuTrigger="input" selectedKey={chosen?.id ?? null}
+      <ComboBox inputValue={text} onInputChange={setText} items={targets} allowsEmptyCollection={isName(text)} allowsCustomValue menuTrigger="input" selectedKey={chosen?.id ?? null}
         onSelectionChange={(key) => {
           const found = targets.find((x) => x.id === key);
           if (found) {
@@ -38,7 +36,7 @@ export function Dialer() {
           <Input className="input" placeholder={t("dialer.placeholder")} />
           {text !== "" && <button type="button" className="button quiet" aria-label={t("dialer.erase")} onClick={() => setText(text.slice(0, -1))}><Icon name="erase" /></button>}
         </div>
-        <Popover className="popover"><ListBox>{(x: Target) => <ListBoxItem id={x.id} textValue={x.name}><span>{x.name}<small>{x.number}</small></span></ListBoxItem>}</ListBox></Popover>
+        <Popover className="popover"><ListBox renderEmptyState={() => <p className="nobody soft">{t("dialer.nobody")}</p>}>{(x: Target) => <ListBoxItem id={x.id} textValue={x.name}><span>{x.name}<small>{x.number}</small></span></ListBoxItem>}</ListBox></Popover>
       </ComboBox>
       <div className="keypad" role="group" aria-label={t("bar.keypad")}>
         {keys.map(([digit, letters]) => (
@@ -50,24 +48,4 @@ export function Dialer() {
       {fault && <p role="alert" className="fault">{t("dialer.failed", { why: fault })}</p>}
     </form>
   );
-}
-
-const waitBeforeSearch = 150;
-
-/** Colleagues and contacts whose names begin with a text. */
-function useTargets(text: string): Target[] {
-  const [q, setQ] = useState("");
-  useEffect(() => {
-    const timer = setTimeout(() => setQ(/\p{L}/u.test(text) ? text.trim() : ""), waitBeforeSearch);
-    return () => clearTimeout(timer);
-  }, [text]);
-  const agents = useRead("agents.list", { query: { q, limit: 5 } }, { enabled: q !== "", keep: true });
-  const contacts = useRead("contacts.list", { query: { q, limit: 8 } }, { enabled: useScope("contacts:read") && q !== "", keep: true });
-  if (q === "") return [];
-  const people = (agents.data?.data ?? []).flatMap((a) => (a.extension ? [{ id: a.id, name: a.name, number: a.extension }] : []));
-  const others = (contacts.data?.data ?? []).flatMap((c) => {
-    const phoneOf = c.phones.find((p) => p.primary) ?? c.phones[0];
-    return phoneOf ? [{ id: c.id, name: c.name || c.company, number: phoneOf.number }] : [];
-  });
-  return [...people, ...others];
 }

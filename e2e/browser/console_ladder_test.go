@@ -1,0 +1,60 @@
+package browser
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
+	"soniq/e2e/rig"
+)
+
+// Why a call failed is found in two clicks from its page: the ladder shows the 486 of the telephone. Messages are read by mouse and by
+// keyboard, as text, and as a file for Wireshark. Who may not see signalling has no such tab.
+func TestConsole_ShowsSignalling(t *testing.T) {
+	limit.Budget(t, time.Minute, "a call is made, and its page is examined in three sizes and colours")
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	office := fixture.NewOrg(s)
+	bob := office.AddUser("Bob")
+	busy := s.Sipp(rig.Script{Scenario: "refuse", Status: 486, Port: office.RegisterSipp(bob.SIP), From: bob.SIP.Username})
+	way := office.AddCarrier(bob.ID, nil)
+	if _, err := office.TryCallIn(way, "+12125550101"); err == nil {
+		t.Fatal("the call was answered")
+	}
+	busy.Wait()
+	p, _ := openConsole(office, "admin", "/console/calls", "440")
+	p.click("link", "+12125550101")
+	p.click("tab", "Signalling")
+	p.has("heading", "INVITE from +12125550101")
+	p.click("option", p.optionName("486"))
+	p.has("heading", "486 Busy Here from Bob")
+	p.shows("SIP/2.0 486 Busy Here")
+	p.checked("call-signalling")
+	p.key("ArrowDown")
+	p.has("heading", "ACK to Bob")
+	p.key("ArrowUp")
+	p.has("heading", "486 Busy Here from Bob")
+	var file struct {
+		Status int
+		Type   string
+	}
+	p.eval(&file, `fetch(document.querySelector("a[download$='.pcap']").href).then((r) => ({Status: r.status, Type: r.headers.get("content-type")}))`)
+	if file.Status != http.StatusOK || file.Type != "application/vnd.tcpdump.pcap" {
+		t.Errorf("the file for Wireshark: %+v", file)
+	}
+	p.click("button", "Text")
+	p.shows("INVITE sip:", "SIP/2.0 486 Busy Here")
+	p.checked("call-signalling-text")
+	p.faultless()
+}
+
+// optionName waits for an option whose name contains a text, and returns the name.
+func (p *consolePage) optionName(text string) (name string) {
+	p.t.Helper()
+	until(p.t, "an option with "+text, pageTime, func() bool {
+		p.eval(&name, "[...document.querySelectorAll('[role=option]')].map((o) => o.ariaLabel ?? '').find((n) => n.includes(%s)) ?? ''", quoted(text))
+		return name != ""
+	})
+	return name
+}

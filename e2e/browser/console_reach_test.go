@@ -1,0 +1,154 @@
+package browser
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
+	"soniq/e2e/rig"
+)
+
+// fixedServer starts a server of the test's own that has the same address after a restart, as the page expects.
+func fixedServer(t *testing.T) *rig.Server {
+	t.Helper()
+	return rig.Start(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off", "--http", fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t))}})
+}
+
+// permit sets whether the page may use the microphone.
+func (p *consolePage) permit(setting string) {
+	p.t.Helper()
+	r, err := p.command("Browser.setPermission", map[string]any{"permission": map[string]any{"name": "microphone"}, "setting": setting})
+	if err != nil || r.Error != nil {
+		p.t.Fatal(err, r.Error)
+	}
+}
+
+// The badge says that calls reach the browser only while they do: not without the microphone, while the server is gone, or while it does
+// not answer. A call that goes on while the server is killed and started again is heard afterwards, and so is a new one.
+func TestConsole_BadgeTellsWhatIsMissing(t *testing.T) {
+	limit.Budget(t, 4*time.Minute, "the server must not answer for 40 seconds before the badge says so")
+	s := fixedServer(t)
+	office := fixture.NewOrg(s)
+	p, _, way := deskWithPhone(office)
+	p.permit("denied")
+	p.has("button", "Microphone refused")
+	p.permit("granted")
+	p.has("button", "Phone ready")
+	if err := syscall.Kill(s.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	p.has("button", "Server does not answer")
+	p.shows("The server has not answered for 40 seconds")
+	if err := syscall.Kill(s.PID(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	p.has("button", "Phone ready")
+	s.Kill()
+	p.has("button", "Phone not reachable")
+	s.Start()
+	p.has("button", "Phone ready")
+	caller := p.callBrowser(office, way, "Answer")
+	p.hearsOnly("after the restart", fixture.CallerTone)
+	caller.Line.HangUp()
+	caller.WaitEnd()
+}
+
+// A call goes on when the server is killed and started again.
+func TestConsole_CallSurvivesRestart(t *testing.T) {
+	limit.Budget(t, 2*time.Minute, "a browser takes a call, and the server starts twice")
+	s := fixedServer(t)
+	office := fixture.NewOrg(s)
+	carol := office.AddUser("Carol")
+	desk := office.Phone(carol, fixture.CarolTone, rig.PhoneOptions{})
+	p, user, _ := deskWithPhone(office)
+	_ = user
+	desk.Do("dial", p.extension(office))
+	p.click("button", "Answer")
+	p.has("button", "Mute")
+	p.hearsOnly("before the restart", fixture.CarolTone)
+	s.Kill()
+	p.has("button", "Phone not reachable")
+	s.Start()
+	p.has("button", "Phone ready")
+	p.hearsOnly("after the restart", fixture.CarolTone)
+	waitTone(t, "Carol", desk, browserTone)
+	p.click("button", "Hang up")
+	desk.Wait("CALL_CLOSED", "")
+}
+
+// extension returns the extension of the person at the browser.
+func (p *consolePage) extension(office *fixture.Org) string {
+	p.t.Helper()
+	var all struct{ Data []rig.User }
+	office.Want(200, "GET", "/users?q=dana", nil, &all)
+	return all.Data[0].Extension
+}
+
+// Without a microphone the telephone is not turned on, and the badge says why.
+func TestConsole_NoMicrophone(t *testing.T) {
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	p, _ := openConsole(fixture.NewOrg(s), "agent", "/console/desk", "")
+	p.click("button", "Turn on the phone")
+	p.has("button", "No microphone")
+	p.shows("This computer has no microphone.")
+	p.checked("desk-no-microphone")
+	p.faultless()
+}
+
+// After a change of the network the telephone registers again, and finds new paths for the audio of its call.
+func TestConsole_NetworkChanges(t *testing.T) {
+	limit.Budget(t, 90*time.Second, "a browser takes a call, and loses its network")
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	office := fixture.NewOrg(s)
+	p, _, way := deskWithPhone(office)
+	caller := p.callBrowser(office, way, "Answer")
+	p.hearsOnly("in the call", fixture.CallerTone)
+	fragment := func() (text string) {
+		p.eval(&text, `/a=ice-ufrag:(\S+)/.exec(connections.at(-1).localDescription.sdp)[1]`)
+		return text
+	}
+	before := fragment()
+	p.network(true, 0)
+	p.has("button", "Phone not reachable")
+	p.network(false, 0)
+	p.has("button", "Phone ready")
+	until(t, "another ICE session", pageTime, func() bool { return fragment() != before })
+	p.hearsOnly("after the change", fixture.CallerTone)
+	waitTone(t, "the caller", caller, browserTone)
+	p.click("button", "Hang up")
+	caller.WaitEnd()
+}
+
+// network takes the network away from the page, or drops packets of its calls.
+func (p *consolePage) network(offline bool, lossPercent float64) {
+	p.t.Helper()
+	r, err := p.command("Network.emulateNetworkConditions", map[string]any{"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1,
+		"packetLoss": lossPercent})
+	if err != nil || r.Error != nil {
+		p.t.Fatal(err, r.Error)
+	}
+}
+
+// A call whose packets are lost shows a warning in words, until they arrive again.
+func TestConsole_WarnsOfBadSound(t *testing.T) {
+	limit.Budget(t, 90*time.Second, "the sound of a call is measured every two seconds")
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	office := fixture.NewOrg(s)
+	p, _, way := deskWithPhone(office)
+	caller := p.callBrowser(office, way, "Answer")
+	p.hearsOnly("in the call", fixture.CallerTone)
+	p.network(false, 40)
+	p.shows("% of the sound is lost.")
+	p.checked("bar-bad-sound")
+	p.network(false, 0)
+	until(t, "no warning", pageTime, func() (gone bool) {
+		p.eval(&gone, "!document.body.innerText.includes('of the sound is lost')")
+		return gone
+	})
+	p.click("button", "Hang up")
+	caller.WaitEnd()
+	p.faultless()
+}

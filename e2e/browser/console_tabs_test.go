@@ -1,0 +1,122 @@
+package browser
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
+	"soniq/e2e/rig"
+)
+
+// anotherTab opens a path of the console in another tab of the same browser.
+func (p *consolePage) anotherTab(path string) *consolePage {
+	p.t.Helper()
+	address := p.base + path
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPut, "http://"+p.address+"/json/new?"+url.QueryEscape(address), nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	c := &chromium{t: p.t, address: p.address, waiting: map[int]chan reply{}}
+	c.attach(address)
+	tab := &consolePage{person: &person{t: p.t, chromium: c, base: p.base}}
+	tab.watch()
+	tab.has("heading", "")
+	return tab
+}
+
+// told waits for an event of the browser whose parameters contain a text.
+func (p *consolePage) waitEvent(method, text string) {
+	p.t.Helper()
+	until(p.t, method+" "+text, pageTime, func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, e := range p.told {
+			if e.Method == method && strings.Contains(string(e.Params), text) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// One tab of a browser is the telephone. When it is closed, another one registers, and takes the next call.
+func TestConsole_OnePhoneInTwoTabs(t *testing.T) {
+	limit.Budget(t, 90*time.Second, "a browser opens two tabs and takes two calls")
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	office := fixture.NewOrg(s)
+	first, _, way := deskWithPhone(office)
+	second := first.anotherTab("/console/calls")
+	second.has("button", "Phone in another tab")
+	caller := first.callBrowser(office, way, "Answer")
+	if found := second.nodes("button", "Answer"); len(found) > 0 {
+		t.Error("the other tab rings too")
+	}
+	caller.Line.HangUp()
+	caller.WaitEnd()
+	first.click("button", "Available again")
+	if r, err := first.command("Page.close", map[string]any{}); err != nil || r.Error != nil {
+		t.Fatal(err, r.Error)
+	}
+	second.has("button", "Phone ready")
+	second.callBrowserFromList(office, way)
+	second.faultless()
+}
+
+// callBrowserFromList calls the person at a page without the desk, who answers in the bar.
+func (p *consolePage) callBrowserFromList(office *fixture.Org, way fixture.Carrier) {
+	p.t.Helper()
+	done := make(chan error, 1)
+	go func() {
+		v, err := office.TryCallIn(way, "+12125550101")
+		if err == nil {
+			v.Line.HangUp()
+		}
+		done <- err
+	}()
+	p.click("button", "Answer")
+	if err := <-done; err != nil {
+		p.t.Error(err)
+	}
+}
+
+// Loading the page again during a call is warned of. If it happens all the same, the other side hears music, and the call comes back.
+func TestConsole_ReloadDuringCall(t *testing.T) {
+	limit.Budget(t, 2*time.Minute, "a browser takes a call, loads its page again, and each state is heard for some seconds")
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	office := fixture.NewOrg(s)
+	p, _, way := deskWithPhone(office)
+	caller := p.callBrowser(office, way, "Answer")
+	p.hearsOnly("before", fixture.CallerTone)
+	before := callID(office)
+	go func() { _, _ = p.command("Page.reload", map[string]any{}) }()
+	p.waitEvent("Page.javascriptDialogOpening", "beforeunload")
+	if r, err := p.command("Page.handleJavaScriptDialog", map[string]any{"accept": true}); err != nil || r.Error != nil {
+		t.Fatal(err, r.Error)
+	}
+	p.has("button", "Phone ready")
+	p.has("button", "Mute")
+	p.hearsOnly("after the page was loaded again", fixture.CallerTone)
+	waitTone(t, "the caller", caller, browserTone)
+	p.has("button", "Hold")
+	if after := callID(office); after != before {
+		t.Errorf("the call is %s, and was %s", after, before)
+	}
+	p.click("button", "Hang up")
+	caller.WaitEnd()
+	p.faultless()
+}
+
+func callID(office *fixture.Org) string {
+	id, _ := json.Marshal(office.LiveCall(func(c map[string]any) bool { return c["status"] == "in_progress" || c["status"] == "on_hold" })["id"])
+	return string(id)
+}
