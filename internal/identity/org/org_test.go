@@ -11,6 +11,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/op/optest"
+	"soniq/internal/platform/redact"
 )
 
 func newServer(t *testing.T, d *db.DB) (*org.Service, org.Organization, *optest.Server) {
@@ -88,6 +89,38 @@ func TestSettings_OnlyExplicitValuesOverrideDefaults(t *testing.T) {
 			t.Errorf("the cache did not hear of the change: %+v, %v", set, err)
 		}
 	})
+}
+
+// Nothing is removed unless chosen, and the audio with it unless chosen otherwise.
+func TestRedaction_Settings(t *testing.T) {
+	t.Parallel()
+	s, o, server := newServer(t, dbtest.SQLite(t))
+	admin := optest.Admin(o.ID)
+	policy := func() redact.Policy {
+		t.Helper()
+		p, err := s.Redaction(context.Background(), o.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if p := policy(); p.Enabled() || p.Audio {
+		t.Errorf("a new organisation removes %+v", p)
+	}
+	server.Do(admin, "PATCH", "/organization", `{"redaction":{"kinds":["card","iris"]}}`).Want(422).Refused("validation_failed",
+		"redaction.kinds invalid_value")
+	a := server.Do(admin, "PATCH", "/organization", `{"redaction":{"kinds":["card","cvv"]}}`).Want(200)
+	if p := policy(); a.Text("redaction.kinds.1") != "cvv" || len(p.Kinds) != 2 || !p.Audio {
+		t.Errorf("%s gives %+v", a.Bytes, p)
+	}
+	server.Do(admin, "PATCH", "/organization", `{"redaction":{"audio":false}}`).Want(200)
+	if p := policy(); !p.Enabled() || p.Audio {
+		t.Errorf("without audio: %+v", p)
+	}
+	server.Do(admin, "PATCH", "/organization", `{"redaction":{"kinds":null}}`).Want(200)
+	if p := policy(); p.Enabled() {
+		t.Errorf("after null: %+v", p)
+	}
 }
 
 func TestUpdate_ListsEveryViolation(t *testing.T) {

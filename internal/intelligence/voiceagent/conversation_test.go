@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/redact"
 	"soniq/internal/protocol/media"
 	"soniq/internal/protocol/media/clip"
 )
@@ -215,7 +216,7 @@ func (transcriberFunc) Ready(context.Context) error { return nil }
 func converse(t *testing.T, line *testLine, m *testModel, hears transcriberFunc, set func(*Service)) (result <-chan Result, end func()) {
 	t.Helper()
 	s := New(Config{DB: &db.DB{}, Log: slog.New(slog.DiscardHandler), Synthesizer: testVoice{}, Transcriber: hears,
-		Models: ModelFunc(func(ConversationSettings) LanguageModel { return m })})
+		Models: ModelFunc(func(ConversationSettings) LanguageModel { return m }), Redactions: redact.Off{}})
 	s.DB = nil // nothing is stored
 	if set != nil {
 		set(s)

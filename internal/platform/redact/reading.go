@@ -18,6 +18,7 @@ type reading struct {
 type run struct {
 	tokens []int // indexes of tokens that stand for characters
 	chars  string
+	redone bool  // a part was said again
 	start  []int // position in chars of each token, and the length
 }
 
@@ -61,19 +62,25 @@ func (r *reading) joinTens() {
 // findRuns finds the runs of a speaker.
 func (r *reading) findRuns(speaker string) {
 	var x run
-	times := 1
+	times, skip := 1, 0
 	end := func() {
 		if len(x.tokens) > 0 {
 			x.start = append(x.start, len(x.chars))
 			r.runs = append(r.runs, x)
 		}
-		x, times = run{}, 1
+		x, times, skip = run{}, 1, 0
 	}
 	for i, t := range r.tokens {
 		if r.passages[t.passage].Speaker != speaker {
 			continue
 		}
+		if skip > 0 {
+			skip--
+			continue
+		}
 		switch {
+		case len(x.tokens) > 0 && r.isSpelling(x.tokens[len(x.tokens)-1], i):
+			skip = spellingWords[t.text]
 		case t.repeat > 0:
 			times = t.repeat
 		case t.chars != "":
@@ -82,9 +89,19 @@ func (r *reading) findRuns(speaker string) {
 			times = 1
 		case !t.filler:
 			end()
+		case t.corrects && len(x.tokens) > 0:
+			x.redone = true
 		}
 	}
 	end()
+}
+
+// spellingWords begin the example for a letter, as in "D wie Dora" and "D as in delta", with the number of words behind them.
+var spellingWords = map[string]int{"wie": 1, "like": 1, "as": 2, "for": 1}
+
+// isSpelling reports whether a token begins the example for the letter before it.
+func (r *reading) isSpelling(letter, at int) bool {
+	return spellingWords[r.tokens[at].text] > 0 && at == letter+1 && len(r.tokens[letter].original) == 1 && !r.tokens[letter].isDigits()
 }
 
 // window is a part of a run, from one token to before another.

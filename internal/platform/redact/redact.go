@@ -110,7 +110,7 @@ func (p Policy) Isolated(text string) string {
 	r := newReading(lines, p.Language)
 	all := r.removals(p.Kinds)
 	for _, x := range r.runs {
-		if at := x.tokens[0]; len(x.chars) >= openDigits && (r.isLast(x) || r.tokens[at].from == 0) {
+		if at := x.tokens[0]; digitsIn(x.chars) >= openDigits && (r.isLast(x) || r.tokens[at].from == 0) {
 			all = append(all, r.parts(finding{"number", x.chars, x.tokens})...)
 		}
 	}

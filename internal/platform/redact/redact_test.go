@@ -83,6 +83,11 @@ var labelled = []struct {
 	{"passport", []string{"C: My passport number is C01X00T47."}, []string{"C: My passport number is [social]."}},
 	{"PIN", []string{"A: Please tell me your PIN.", "C: It's four seven one one."}, []string{"A: Please tell me your PIN.", "C: It's [pin]."}},
 	{"German PIN", []string{"C: Die Geheimzahl ist 4711."}, []string{"C: Die Geheimzahl ist [pin]."}},
+	{"corrected", []string{"C: My card number is 4111 1111, sorry, 4111 1111 1111 1111."}, []string{"C: My card number is [card], sorry, [card]."}},
+	{"corrected over passages", []string{"A: Your card number?", "C: 4111 1112", "A: Yes.", "C: No, wait, 1111 1111 1111"},
+		[]string{"A: Your card number?", "C: [card]", "A: Yes.", "C: No, wait, [card]"}},
+	{"spelled IBAN", []string{"C: D wie Dora E wie Emil 89 3704 0044 0532 0130 00"}, []string{"C: [account]"}},
+	{"ICAO", []string{"C: It's golf bravo 82 whiskey echo sierra tango 1234 5698 7654 32"}, []string{"C: It's [account]"}},
 	{"several", []string{"C: I have two cards, 4111 1111 1111 1111 and 5555 5555 5555 4444."}, []string{"C: I have two cards, [card] and [card]."}},
 }
 
@@ -96,7 +101,8 @@ var kept = []string{
 	"C: Postcode 10117 Berlin", "C: card ending in 1234", "C: My account number with you is 9876543.", "C: Ticket 123-45-678", "C: I paid 400 dollars by card.",
 	"C: Flight LH 400 on 12 27", "C: The year 2026, 365 days, 24 hours.", "C: My card expired in 2024.", "C: I need 10 cards by 12 27.",
 	"C: Rechnung 2026-11-0815 über 149 Euro", "C: Room 123, extension 456", "C: I am 43 and my sister is 41.", "C: Kundennummer 4711", "C: 192.168.100.200",
-	"C: call reference 1234567890", "C: one two three testing", "C: Zählerstand 12345678, Zählernummer 1EMH0012345678",
+	"C: call reference 1234567890", "C: Order 4711, no, 4712, sorry.",
+	"C: Anton and Berta called Emil at 5, again.", "C: It is 10, no, 12 euros.", "C: one two three testing", "C: Zählerstand 12345678, Zählernummer 1EMH0012345678",
 }
 
 func TestApply_LabelledCalls(t *testing.T) {

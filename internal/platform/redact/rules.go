@@ -76,6 +76,7 @@ func (r *reading) search() {
 			r.afterCard(f)
 		}
 	}
+	r.takenBack()
 	r.repeated()
 }
 
@@ -172,12 +173,7 @@ func (r *reading) cued(w window) bool {
 
 // suits reports whether a number found by a cue alone has a form of its kind.
 func (r *reading) suits(k Kind, w window) bool {
-	digits := 0
-	for _, c := range w.text() {
-		if c >= '0' && c <= '9' {
-			digits++
-		}
-	}
+	digits := digitsIn(w.text())
 	words := r.before(w.tokens[w.from], 3*contextWords)
 	switch k {
 	case Account:
@@ -239,12 +235,38 @@ func (x *run) end(from, size int) (to int, ok bool) {
 	return to, to > from
 }
 
+// takenBack finds the digits of a card's number that were said again, in the same run.
+func (r *reading) takenBack() {
+	for i := range r.runs {
+		x := &r.runs[i]
+		if !x.redone {
+			continue
+		}
+		first := slices.IndexFunc(x.tokens, func(t int) bool { return r.taken[t] })
+		card := first >= 0 && slices.ContainsFunc(r.found, func(f finding) bool { return f.kind == Card && slices.Contains(f.tokens, x.tokens[first]) })
+		all := window{x, 0, len(x.tokens)}
+		if k, _ := r.cue(all); !card && (k != Card || all.size() < announced[0].least || !all.isDigits()) {
+			continue
+		}
+		for from := 0; from < len(x.tokens); from++ { // the parts that were not found, by passage
+			to := from
+			for to < len(x.tokens) && !r.taken[x.tokens[to]] && r.tokens[x.tokens[to]].passage == r.tokens[x.tokens[from]].passage {
+				to++
+			}
+			if to > from {
+				r.add(Card, window{x, from, to})
+				from = to - 1
+			}
+		}
+	}
+}
+
 // repeated finds numbers that were found already, where they are said again. Short ones are found within a few passages.
 func (r *reading) repeated() {
 	const near = 4
 	done := map[string]bool{}
 	for _, f := range slices.Clone(r.found) {
-		if long := len(f.chars) >= 8; long && done[f.chars] {
+		if long := len(f.chars) >= 8; len(f.chars) < minNumber || long && done[f.chars] {
 			continue
 		}
 		done[f.chars] = true

@@ -81,7 +81,7 @@ func (p Policy) open(passages []Passage) []bool {
 	r := newReading(passages, p.Language)
 	r.search()
 	for _, x := range r.runs {
-		if !r.isLast(x) || len(x.chars) < openDigits || len(x.chars) > maxNumber {
+		if !r.isLast(x) || digitsIn(x.chars) < openDigits || len(x.chars) > maxNumber {
 			continue
 		}
 		for _, t := range x.tokens {
@@ -91,6 +91,16 @@ func (p Policy) open(passages []Passage) []bool {
 		}
 	}
 	return open
+}
+
+// digitsIn returns the number of digits in a text.
+func digitsIn(text string) (n int) {
+	for _, c := range text {
+		if c >= '0' && c <= '9' {
+			n++
+		}
+	}
+	return n
 }
 
 // isLast reports whether a run reaches the end of what its speaker said.

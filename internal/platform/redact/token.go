@@ -14,6 +14,7 @@ type token struct {
 	chars    string // the digits or letters it stands for in a number; "" if it is no part of one
 	repeat   int    // of "double", "triple"
 	filler   bool   // may be inside a number
+	corrects bool   // takes back digits before it
 }
 
 // isDigits reports whether the token stands for digits only.
@@ -45,13 +46,15 @@ func tokens(index int, text string, words map[string]string) (all []token) {
 
 func newToken(index, from, to int, text string, words map[string]string) token {
 	t := token{passage: index, from: from, to: to, original: text, text: strings.ToLower(text)}
-	t.filler = fillers[t.text]
+	t.filler, t.corrects = fillers[t.text] || corrections[t.text], corrections[t.text]
 	t.repeat = repeats[t.text]
 	switch ascii, ok := asciiDigits(text); {
 	case ok:
 		t.chars = ascii
 	case words[t.text] != "":
 		t.chars = words[t.text]
+	case spelled[t.text] != "":
+		t.chars = spelled[t.text]
 	default:
 		t.chars = germanNumber(t.text)
 	}
@@ -113,6 +116,22 @@ var ibanCountries = set("de gb ch nl fr pl dk cz lu li hr hu")
 
 // fillers may stand inside a number that is read out.
 var fillers = set("and then uh um er erm mhm dash hyphen minus space so okay ok yes und dann äh ähm hm strich bindestrich leerzeichen ja also genau dot point slash punkt")
+
+// corrections may stand inside a number of which a part is said again.
+var corrections = set("sorry no wait nein moment entschuldigung pardon correction korrektur quatsch falsch wrong nochmal nochmals again")
+
+// spelled are the words of the spelling alphabets (ICAO, DIN 5009) that are no usual words.
+var spelled = spelling("alfa alpha bravo charlie delta echo foxtrot golf hotel india juliett juliet kilo lima mike november oscar papa quebec romeo " +
+	"sierra tango uniform victor whiskey xray yankee zulu anton berta cäsar dora emil friedrich gustav heinrich ida julius kaufmann ludwig martha " +
+	"nordpol otto paula quelle richard samuel siegfried theodor ulrich viktor wilhelm xanthippe ypsilon zacharias")
+
+func spelling(words string) map[string]string {
+	m := map[string]string{}
+	for w := range strings.FieldsSeq(words) {
+		m[w] = strings.ToUpper(w[:1])
+	}
+	return m
+}
 
 // repeats multiply the digit behind them.
 var repeats = map[string]int{"double": 2, "triple": 3, "treble": 3, "doppel": 2, "zweimal": 2, "dreimal": 3, "viermal": 4, "quadruple": 4}

@@ -64,7 +64,7 @@ func (r *openAIRecognizer) Transcribe(ctx context.Context, c transcript.Clip) (t
 		}
 		if err == nil {
 			r.form.Store(int32(form))
-			return dropPromptEcho(a.recognition(c), prompt), nil
+			return withAddresses(dropPromptEcho(a.recognition(c), prompt), c.Language), nil
 		}
 		if !engine.IsUnsupported(err) {
 			break

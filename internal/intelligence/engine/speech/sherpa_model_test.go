@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"soniq/internal/intelligence/engine/speech/sherpatest"
+
+	"soniq/internal/intelligence/transcript"
 )
 
 func TestFindSherpaModel_Families(t *testing.T) {
@@ -108,6 +110,8 @@ func TestSherpaResult_Formatting(t *testing.T) {
 	for _, c := range []struct{ text, language, want string }{
 		{" CALL ME AT FOUR FOUR SEVEN", "en-GB", "Call me at 447."},
 		{"Call me at 447, please.", "en", "Call me at 447, please."},
+		{"Write to support at example.org, please.", "en", "Write to support@example.org, please."},
+		{"Schreiben Sie support at example.org.", "de", "Schreiben Sie support at example.org."},
 		{"GUTEN TAG", "de", "guten tag"},
 		{"你好", "zh", "你好"},
 		{"  ", "en", ""},
@@ -115,6 +119,12 @@ func TestSherpaResult_Formatting(t *testing.T) {
 		if h := (sherpaResult{Text: c.text}).recognition(c.language, 1000); h.Text != c.want || h.Confidence != 0 {
 			t.Errorf("%q in %s became %+v, want %q", c.text, c.language, h, c.want)
 		}
+	}
+	a := withAddresses(transcript.Recognition{Text: "Bob underscore Jones at example.net.", Words: []transcript.Word{{Text: "Bob", StartMS: 10, EndMS: 20},
+		{Text: "underscore", StartMS: 20, EndMS: 30}, {Text: "Jones", StartMS: 30, EndMS: 40}, {Text: "at", StartMS: 40, EndMS: 50},
+		{Text: "example.net.", StartMS: 50, EndMS: 90}}}, "en")
+	if len(a.Words) != 1 || a.Words[0].Text != a.Text || a.Text != "bob_jones@example.net." || a.Words[0].StartMS != 10 || a.Words[0].EndMS != 90 {
+		t.Errorf("an address became %+v", a)
 	}
 	h := sherpaResult{Text: "OH YES", Tokens: []string{" OH", " YES"}, Timestamps: []float64{0, 1}, LogProbs: []float64{-0.105, -0.357}}.recognition("en", 2000)
 	if h.Words[0].Confidence < 0.89 || h.Words[0].Confidence > 0.91 || h.Confidence < 0.79 || h.Confidence > 0.81 ||

@@ -105,13 +105,13 @@ func splitWords(text string) (words []string) {
 	return words
 }
 
-// recognition converts a result. Text with mixed case or punctuation is left unchanged. English text without is
+// recognition converts a result. Text with mixed case or punctuation is left unchanged but for addresses. English text without is
 // formatted as sentences, like that of PocketSphinx.
 func (r sherpaResult) recognition(language string, duration int) transcript.Recognition {
 	h := transcript.Recognition{Text: strings.TrimSpace(r.Text), Words: r.words(duration)}
 	h.Confidence = meanConfidence(h.Words)
 	if h.Text == "" || !isUnformatted(h.Text) {
-		return h
+		return withAddresses(h, language)
 	}
 	h.Text = strings.ToLower(h.Text)
 	for i := range h.Words {
