@@ -84,7 +84,7 @@ func TestConsole_Profile(t *testing.T) {
 		return theme == "dark" && ringtone == "bright"
 	})
 	other.checked("profile-de")
-	other.faultless()
+	other.faultless("favicon.ico") // of the account page
 	p.faultless("422")
 }
 

@@ -1,57 +1,70 @@
-import { useEffect, useRef, useState } from "react";
-import { Autocomplete, Header, Input, Label, ListBox, ListBoxItem, ListBoxSection, SearchField, Text } from "react-aria-components";
+import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
 import { useLocation } from "wouter";
 import { Icon } from "../parts/Icon";
 import { Problem } from "../parts/Problem";
 import { t, type Key } from "../words/words";
 import { useCommands } from "./commands";
-import { useRecords, type Section } from "./found";
+import { useRecords, type Found, type Section } from "./found";
 
 /** Finds people, contacts, queues, numbers, calls, pages and actions. Keys alone are enough: arrows choose, Enter opens, Escape closes. */
 export default function Find({ onClose }: { onClose: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const [text, setText] = useState(""), [fault, setFault] = useState<Error>();
-  const [, navigate] = useLocation();
+  const dialog = useRef<HTMLDialogElement>(null), list = useId();
+  const [text, setText] = useState(""), [chosen, choose] = useState(""), [fault, setFault] = useState<Error>();
+  const [, go] = useLocation();
   useEffect(() => { if (!dialog.current?.open) dialog.current?.showModal(); }, []);
-  const go = (address: string) => navigate(address);
   const commands = useCommands(text, go);
   const { sections, busy, failed } = useRecords(text, go);
   const shown = [...commands, ...sections].filter((s) => s.found.length > 0);
-  const count = shown.reduce((n, s) => n + s.found.length, 0);
-  const open = (key: string) => {
-    const found = shown.flatMap((s) => s.found.map((f) => ({ key: s.id + " " + f.id, f }))).find((x) => x.key === key)?.f;
-    if (!found) return;
-    void Promise.resolve(found.act()).then(() => dialog.current?.close(), (cause: Error) => setFault(cause));
+  const all = shown.flatMap((s) => s.found.map((found) => ({ id: idOf(list, s, found), found })));
+  // What was chosen stays chosen when late answers come in above it.
+  const at = Math.max(0, all.findIndex((x) => x.id === chosen)), current = all[at];
+  const open = (found: Found) => void Promise.resolve(found.act()).then(() => dialog.current?.close(), (cause: Error) => setFault(cause));
+  const pressed = (e: KeyboardEvent) => {
+    const step = e.key === "ArrowDown" ? 1 : e.key === "ArrowUp" ? -1 : 0;
+    if (step !== 0) choose(all[(at + step + all.length) % all.length]?.id ?? "");
+    else if (e.key === "Enter" && current && !e.nativeEvent.isComposing) open(current.found);
+    else return;
+    e.preventDefault();
   };
   return (
     <dialog ref={dialog} className="dialog find-dialog" aria-label={t("find.title")} onClose={onClose} onClick={(e) => { if (e.target === dialog.current) dialog.current.close(); }}>
-      <Autocomplete inputValue={text} onInputChange={setText}>
-        <SearchField className="find-field" autoFocus onKeyDown={(e) => { if (e.key === "Escape") dialog.current?.close(); }}>
-          <Icon name="search" />
-          <Label className="hidden">{t("find.title")}</Label>
-          <Input className="find-input" placeholder={t("find.placeholder")} maxLength={100} />
-          <kbd aria-hidden="true">Esc</kbd>
-        </SearchField>
-        <ListBox className="find-list" aria-label={t("find.results")} selectionMode="none" onAction={(key) => open(String(key))}
-          renderEmptyState={() => <p className="empty">{busy ? t("loading") : t("find.nothing", { text })}</p>}>
-          {shown.map((s) => <Part key={s.id} section={s} />)}
-        </ListBox>
-      </Autocomplete>
+      <label className="find-field">
+        <Icon name="search" /><span className="hidden">{t("find.title")}</span>
+        <input className="find-input" role="combobox" autoFocus autoComplete="off" spellCheck={false} maxLength={100} aria-expanded={all.length > 0} aria-controls={list} aria-autocomplete="list"
+          aria-activedescendant={current?.id} placeholder={t("find.placeholder")} value={text} onKeyDown={pressed} onChange={(e) => { setText(e.currentTarget.value); choose(""); }} />
+        <kbd aria-hidden="true">Esc</kbd>
+      </label>
+      <div id={list} className="find-list" role="listbox" aria-label={t("find.results")} hidden={all.length === 0}>
+        {shown.map((s) => <Part key={s.id} list={list} section={s} current={current?.id} onPoint={choose} onOpen={open} />)}
+      </div>
+      {all.length === 0 && <p className="empty">{busy ? t("loading") : t("find.nothing", { text })}</p>}
       {(fault ?? failed) && <Problem error={(fault ?? failed) as Error} />}
-      <p className="hidden" role="status">{busy ? "" : t("find.count", { count })}</p>
+      <p className="hidden" role="status">{busy ? "" : t("find.count", { count: all.length })}</p>
     </dialog>
   );
 }
 
-function Part({ section }: { section: Section }) {
+const idOf = (list: string, section: Section, found: Found): string => `${list}-${section.id}-${found.id}`;
+
+interface Parts { list: string; section: Section; current: string | undefined; onPoint: (id: string) => void; onOpen: (found: Found) => void }
+
+/** What was found of a kind. The focus stays in the field; the mouse chooses and opens too. */
+function Part({ list, section, current, onPoint, onOpen }: Parts) {
+  const title = `${list}-${section.id}`;
   return (
-    <ListBoxSection id={section.id}>
-      <Header>{t(`find.${section.id}` as Key)}</Header>
-      {section.found.map((f) => (
-        <ListBoxItem key={f.id} id={section.id + " " + f.id} textValue={f.name}>
-          <Icon name={f.icon} size={16} /><Text slot="label" className="name">{f.name}</Text>{f.detail && <Text slot="description" className="soft small">{f.detail}</Text>}
-        </ListBoxItem>
-      ))}
-    </ListBoxSection>
+    <div role="group" aria-labelledby={title}>
+      <p className="find-kind" id={title}>{t(`find.${section.id}` as Key)}</p>
+      {section.found.map((found) => {
+        const id = idOf(list, section, found), chosen = id === current;
+        return (
+          <div key={id} id={id} role="option" aria-selected={chosen} aria-labelledby={id + "-name"} aria-describedby={found.detail ? id + "-detail" : undefined}
+            ref={chosen ? intoView : undefined} onMouseMove={() => { if (!chosen) onPoint(id); }} onClick={() => onOpen(found)}>
+            <Icon name={found.icon} size={16} /><span className="name" id={id + "-name"}>{found.name}</span>{found.detail && <span className="soft small" id={id + "-detail"}>{found.detail}</span>}
+          </div>
+        );
+      })}
+    </div>
   );
 }
+
+const intoView = (option: HTMLElement | null): void => option?.scrollIntoView({ block: "nearest" });

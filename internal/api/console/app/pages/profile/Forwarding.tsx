@@ -20,7 +20,7 @@ export function Forwarding({ settings }: { settings: Settings }) {
   return (
     <Save title={t("forward.title")} id="forwarding" changed={changed} state={change}
       fields={Object.fromEntries([...conditions, "no_answer_seconds" as const].map((c) => ["forward." + c, t(`forward.${c}` as Key)]))}
-      onSave={() => change.mutate({ forward: draft }, { onSuccess: (stored) => setDraft(stored.forward) })}>
+      onSave={() => change.mutate({ forward: plain(draft) }, { onSuccess: (stored) => setDraft(stored.forward) })}>
       {conditions.map((c) => (
         <Destination key={c} label={label(c)} none={c === "always" ? t("forward.not") : after} value={draft[c]} onChange={(to) => setDraft((before) => ({ ...before, [c]: to }))} />
       ))}
@@ -31,6 +31,12 @@ export function Forwarding({ settings }: { settings: Settings }) {
       </label>
     </Save>
   );
+}
+
+/** Returns the destinations with numbers as they are dialled, without spaces and brackets. */
+function plain(draft: Forward): Forward {
+  const bare = (to: string | null) => (to === null || to.includes(":") ? to : to.replace(/[^+\d*#]/g, ""));
+  return { ...draft, ...Object.fromEntries(conditions.map((c) => [c, bare(draft[c])])) };
 }
 
 const other = "number";
