@@ -28,13 +28,13 @@ func TestConsole_ShowsSignalling(t *testing.T) {
 	p.click("tab", "Signalling")
 	p.has("heading", "INVITE from +12125550101")
 	p.click("option", p.optionName("486"))
-	p.has("heading", "486 Busy Here from Bob")
-	p.shows("SIP/2.0 486 Busy Here")
+	p.has("heading", "486 No from Bob")
+	p.shows("SIP/2.0 486 No")
 	p.checked("call-signalling")
 	p.key("ArrowDown")
 	p.has("heading", "ACK to Bob")
 	p.key("ArrowUp")
-	p.has("heading", "486 Busy Here from Bob")
+	p.has("heading", "486 No from Bob")
 	var file struct {
 		Status int
 		Type   string
@@ -44,7 +44,7 @@ func TestConsole_ShowsSignalling(t *testing.T) {
 		t.Errorf("the file for Wireshark: %+v", file)
 	}
 	p.click("button", "Text")
-	p.shows("INVITE sip:", "SIP/2.0 486 Busy Here")
+	p.shows("INVITE sip:", "SIP/2.0 486 No")
 	p.checked("call-signalling-text")
 	p.faultless()
 }

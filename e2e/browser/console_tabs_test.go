@@ -34,7 +34,7 @@ func (p *consolePage) anotherTab(path string) *consolePage {
 	return tab
 }
 
-// told waits for an event of the browser whose parameters contain a text.
+// waitEvent waits for an event of the browser whose parameters contain a text.
 func (p *consolePage) waitEvent(method, text string) {
 	p.t.Helper()
 	until(p.t, method+" "+text, pageTime, func() bool {
@@ -114,6 +114,22 @@ func TestConsole_ReloadDuringCall(t *testing.T) {
 	p.click("button", "Hang up")
 	caller.WaitEnd()
 	p.faultless()
+}
+
+// A page that is closed during a call and does not come back: the other side hears music, and the call ends.
+func TestConsole_ClosedDuringCall(t *testing.T) {
+	limit.Budget(t, time.Minute, "a browser takes a call, and the server waits for its audio")
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off", "--media-timeout", "6s"}})
+	office := fixture.NewOrg(s)
+	p, _, way := deskWithPhone(office)
+	caller := p.callBrowser(office, way, "Answer")
+	p.hearsOnly("before", fixture.CallerTone)
+	if r, err := p.command("Page.close", map[string]any{}); err != nil || r.Error != nil {
+		t.Fatal(err, r.Error)
+	}
+	p.waitEvent("Page.javascriptDialogOpening", "beforeunload")
+	go func() { _, _ = p.command("Page.handleJavaScriptDialog", map[string]any{"accept": true}) }()
+	caller.WaitEnd()
 }
 
 func callID(office *fixture.Org) string {

@@ -91,6 +91,7 @@ async function connected(userID: string, first: Token | undefined): Promise<Toke
     let unused: string | undefined = token.token, agent: UA | undefined;
     const end = (next: Token | undefined) => {
       clearInterval(asking);
+      removeEventListener("offline", disconnect);
       removeEventListener("online", connectAgain);
       facts.registered = false;
       controls.set(null);
@@ -120,6 +121,8 @@ async function connected(userID: string, first: Token | undefined): Promise<Toke
       moved = true;
       socket.drop();
     };
+    const disconnect = () => socket.drop();
+    addEventListener("offline", disconnect);
     addEventListener("online", connectAgain);
     agent = newAgent(socket, token);
     agent.start();

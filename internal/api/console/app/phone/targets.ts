@@ -26,7 +26,7 @@ export function useTargets(text: string, withQueues = false): Target[] {
   }, [text]);
   const agents = useRead("agents.list", { query: { q, limit: 5 } }, { enabled: q !== "", keep: true });
   const contacts = useRead("contacts.list", { query: { q, limit: 8 } }, { enabled: useScope("contacts:read") && q !== "", keep: true });
-  const queues = useRead("queues.list", { query: { limit: 100 } }, { enabled: useScope("queues:read") && withQueues, staleTime: 300_000 });
+  const queues = useRead("queues.list", { query: { limit: 100 } }, { enabled: useScope("queues:read") && withQueues, staleTime: 5000 });
   if (q === "") return [];
   const people: Target[] = (agents.data?.data ?? []).flatMap((a) => (a.extension ? [{ id: a.id, name: a.name, number: a.extension, to: "user:" + a.id, kind: "person" }] : []));
   const others: Target[] = (contacts.data?.data ?? []).flatMap((c) => {
