@@ -18,7 +18,6 @@ export const live = store<LiveState>({ state: "connecting", heardAt: serverTime(
 const kinds = ["call.started", "call.ringing", "call.answered", "call.ended", "call.missed", "call.held", "call.unheld", "call.recording",
   "call.transcription", "call.transfer", "call.quality", "sms.received", "sms.sent", "sms.status", "conversation.updated", "voicemail.received",
   "voicemail.updated", "screen_pop", "agent.presence", "device.registration", "user.created", "number.allocated"];
-  "call.transcription", "call.transfer", "call.quality", "screen_pop", "agent.presence", "device.registration", "user.created", "number.allocated"];
 
 /** Milliseconds without a byte after which the stream is taken for lost. The server sends one each 15 s. */
 const silence = 32_000;
