@@ -75,22 +75,39 @@ func (x *echoingLine) send(ctx context.Context, line *softphone.ActiveCall) {
 	}
 }
 
-// ask speaks until the agent has answered for a second, again if a busy machine tore the words. It returns a mark.
-func (x *echoingLine) ask(pcm []int16) int {
+// ask speaks until the agent has answered for a second, or Bob is there; again if a busy machine tore the words.
+func (x *echoingLine) ask(pcm []int16) {
 	x.T.Helper()
 	for range 5 {
 		at := x.Mark()
 		x.say <- pcm
-		x.Since(at, fixture.SampleDuration(len(pcm))+300*time.Millisecond)
-		from := x.waitSilence(600 * time.Millisecond)
-		for range 20 {
-			if x.Since(from, 500*time.Millisecond); x.spoken(from) >= time.Second {
-				return x.Mark()
+		for heard := fixture.SampleDuration(len(pcm)); heard < 15*time.Second; heard += 200 * time.Millisecond {
+			if isAnswer(x.Since(at, heard)) {
+				return
 			}
 		}
 	}
 	x.T.Fatal("the agent did not answer five times")
-	return 0
+}
+
+// isAnswer reports whether audio has Bob's tone, or a second of speech after 0.6 s of silence.
+func isAnswer(pcm []int16) bool {
+	if fixture.ToneDuration(pcm, fixture.BobTone) >= 300*time.Millisecond {
+		return true
+	}
+	const part = 800 // 100 ms
+	quiet, loud := 0, 0
+	for ; len(pcm) >= part && loud < 10; pcm = pcm[part:] {
+		switch isLoud := peak(pcm[:part]) > 1000; {
+		case quiet >= 6 && isLoud:
+			loud++
+		case quiet < 6 && isLoud:
+			quiet = 0
+		case quiet < 6:
+			quiet++
+		}
+	}
+	return loud == 10
 }
 
 // spoken returns for how long speech was heard after a mark.
