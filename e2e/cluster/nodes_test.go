@@ -114,10 +114,36 @@ func TestNodes_CallsOfLostNodeAreClosed(t *testing.T) {
 	rig.Until(t, "Ada and Bob to be free", 5*time.Second, func() bool {
 		return presence(there, o.Ada.ID) != "busy" && presence(there, o.Bob.ID) != "busy"
 	})
+	if status, code := recordingState(there, call); status != "processing" || code != "node_lost" {
+		t.Errorf("the recording at the lost node: %s %s", status, code)
+	}
 	first.Start()
 	if r := o.Do("GET", "/calls/live", nil); strings.Contains(string(r.Body), call) {
 		t.Errorf("the call is carried again: %s", r.Body)
 	}
+	rig.Until(t, "the node that came back finishes the recording", 20*time.Second, func() bool {
+		status, code := recordingState(there, call)
+		return status == "available" && code != "node_lost"
+	})
+}
+
+// recordingState returns the status of the recording of a call according to a node, and the code of its error.
+func recordingState(o *fixture.Org, call string) (status, code string) {
+	o.T.Helper()
+	var page struct {
+		Data []struct {
+			Status string
+			Error  *struct{ Code string }
+		}
+	}
+	o.Want(200, "GET", "/recordings?call_id="+call, nil, &page)
+	if len(page.Data) != 1 {
+		o.T.Fatalf("recordings of the call: %+v", page.Data)
+	}
+	if e := page.Data[0].Error; e != nil {
+		code = e.Code
+	}
+	return page.Data[0].Status, code
 }
 
 func TestNodes_RestartWithinLeaseKeepsCall(t *testing.T) {

@@ -31,7 +31,7 @@ func verifyBackup(ctx context.Context, folder string, out io.Writer) error {
 	if !r.Database {
 		content = "key and files, without the database,"
 	}
-	_, err = fmt.Fprintf(out, "%s is intact: %s of %s (soniq %s), %d files, %d MB\n", folder, content, r.Made.Format(time.RFC3339), r.Version,
-		r.Files, r.Bytes>>20)
+	_, err = fmt.Fprintf(out, "%s is intact: %s of %s (soniq %s), %d files, %d MB\n", folder, content,
+		r.Made.Format(time.RFC3339), r.Version, r.Files, r.Bytes>>20)
 	return err
 }

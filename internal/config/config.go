@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Config has every setting. A value comes from a flag, else from the environment (the variable is SONIQ_ and the
-// flag's name in capitals), else from the file named by --config, else from the default. The help texts are the
+// Config has every setting. A value comes from a flag, else from the environment, else from the file named by
+// --config, else from the default. The variable is SONIQ_ and the flag's name in capitals. The help texts are the
 // configuration manual. The tag old is an earlier name, which is still accepted as flag, variable and line of the file.
 type Config struct {
 	Data            string        `flag:"data" default:"./soniq-data" help:"folder for the database, recordings and keys"`

@@ -24,8 +24,8 @@ import (
 func (p *Platform) operations() []op.Operation {
 	all := slices.Concat(p.contacts.Operations(), p.crm.Operations(), p.calls.Operations(), p.cdrs.Operations(), p.recordings.Operations(),
 		p.calls.TagOperations())
-	for _, service := range []interface{ Operations() []op.Operation }{p.callbacks, p.outcomes, p.transcripts, p.users, p.agents, p.queues, p.flows,
-		p.voicemail, p.devices, p.memory, p.numbers,
+	for _, service := range []interface{ Operations() []op.Operation }{p.callbacks, p.outcomes, p.transcripts, p.users, p.agents,
+		p.queues, p.flows, p.voicemail, p.devices, p.memory, p.numbers,
 		p.trunks, p.prompts, p.analytics, p.erasures, p.webhooks, p.streams, p.orgs, p.keys, p.partners, p.audit, p.messages, p.smsCarriers,
 		p.smppApps, p.sandbox,
 		directory.Simulation{Directory: func() *directory.Directory { return p.directory }}} {

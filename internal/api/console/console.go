@@ -1,5 +1,5 @@
-// Package console serves the web console at /console/. cmd/consolebuild makes its files before the build; a build without them serves a page
-// that says so. The console uses the public API alone, with the session of the account page as its credential.
+// Package console serves the web console at /console/. cmd/consolebuild makes its files before the build; a build
+// without them serves a page that says so. The console uses the public API alone, with the session of the account page as its credential.
 package console
 
 import (

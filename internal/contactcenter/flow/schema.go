@@ -7,8 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// TransformSchema adds the config and the outcomes of each type to the schema of a node, for readers and for generators of clients. Requests
-// are not validated by these alternatives: compile checks each node, and names it in every fault.
+// TransformSchema adds the config and the outcomes of each type to the schema of a node, for readers and for generators of clients.
+// Requests are not validated by these alternatives: compile checks each node, and names it in every fault.
 func (Node) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	parts := huma.NewMapRegistry("#/", func(t reflect.Type, hint string) string { // tools that check references do not look into extensions
 		return strings.ReplaceAll(t.PkgPath(), "/", ".") + huma.DefaultSchemaNamer(t, hint)
@@ -74,7 +74,8 @@ func nextSchema(action Action) *huma.Schema {
 		}
 	}
 	if _, menu := action.(*Menu); menu {
-		s.AdditionalProperties = &huma.Schema{Type: huma.TypeString, Description: "Node that follows a digit; each digit of the menu needs one"}
+		s.AdditionalProperties = &huma.Schema{Type: huma.TypeString,
+			Description: "Node that follows a digit; each digit of the menu needs one"}
 	}
 	return s
 }

@@ -88,7 +88,8 @@ type Callback struct {
 func defaults() Settings {
 	return Settings{Strategy: "longest_idle", RingTimeout: 20, RetryDelay: 2, WrapUp: 10, MaxWait: 1800, JoinWhenNoAgents: true,
 		Announce: Announce{EverySeconds: 60}, Callback: Callback{Key: "1", OfferAfterSeconds: 60, MaxAttempts: 3}, RecordingMode: "inherit",
-		ServiceLevel: 20, ShortAbandon: 5, MissedOffersLimit: 3, MissedOffersPause: 60, RequiredSkills: map[string]int{}, Dispositions: []Disposition{}}
+		ServiceLevel: 20, ShortAbandon: 5, MissedOffersLimit: 3, MissedOffersPause: 60, RequiredSkills: map[string]int{},
+		Dispositions: []Disposition{}}
 }
 
 // Wake is the bus subject on which the id of an organisation is published when its callers, agents or queues have

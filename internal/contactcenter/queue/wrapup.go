@@ -122,8 +122,8 @@ func setWrapped(ctx context.Context, tx db.Querier, org, offer string, until tim
 	return nil
 }
 
-// DispositionChanged implements disposition.Observer: it ends wrap-ups that waited for the disposition of the call, once their usual time is
-// over.
+// DispositionChanged implements disposition.Observer: it ends wrap-ups that waited for the disposition of the call,
+// once their usual time is over.
 func (s *Service) DispositionChanged(ctx context.Context, tx db.Querier, org, call, code string, _ bool) error {
 	if code == "" {
 		return nil

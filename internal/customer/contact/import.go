@@ -85,7 +85,8 @@ type ImportIn struct {
 
 // Import stores a file of contacts and enqueues its import. The answer contains the address of its progress.
 func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Import], error) {
-	i := Import{ID: db.NewID("imp"), org: access.Org(ctx), Status: "queued", Errors: []LineError{}, Unknown: []string{}, CreatedAt: db.At(s.Clock.Now())}
+	i := Import{ID: db.NewID("imp"), org: access.Org(ctx), Status: "queued", Errors: []LineError{}, Unknown: []string{},
+		CreatedAt: db.At(s.Clock.Now())}
 	file, err := i.parseBody(in)
 	if err != nil {
 		return nil, err
@@ -260,8 +261,8 @@ func getImport(ctx context.Context, q db.Querier, org, id string) (Import, error
 	var failure db.Null
 	err := q.QueryRow(ctx, `SELECT `+importColumns+` FROM contact_imports WHERE org_id = $1 AND id = $2`, org, id).Scan(&i.ID, &i.org,
 		&i.Status, &i.Format,
-		&i.Filename, &i.Duplicates, &i.blob, &i.SizeBytes, &i.Done, &i.Created, &i.Updated, &i.Skipped, &i.Failed, &wrong, &unknown, &failure,
-		&i.CreatedAt, &i.StartedAt, &i.FinishedAt)
+		&i.Filename, &i.Duplicates, &i.blob, &i.SizeBytes, &i.Done, &i.Created, &i.Updated, &i.Skipped, &i.Failed, &wrong, &unknown,
+		&failure, &i.CreatedAt, &i.StartedAt, &i.FinishedAt)
 	i.Errors, i.Unknown, i.Error = append([]LineError{}, wrong.V...), append([]string{}, unknown.V...), failure.Ptr()
 	return i, err
 }

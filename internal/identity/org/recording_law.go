@@ -60,8 +60,8 @@ func RecordingLaw(country string) (law Law, source string) {
 	return AllParty, "not in the table of this version: counted as the strictest"
 }
 
-// newRecordingSettings returns the settings stored with a new organisation. mode is its choice; empty: none. Where the
-// law asks for consent nothing is recorded without a choice, and where it asks for more than one party's knowledge
+// newRecordingSettings returns the settings stored with a new organisation. mode is its choice; empty: none. If
+// the law asks for consent, nothing is recorded without a choice. If it asks for more than one party's knowledge,
 // recordings are announced.
 func newRecordingSettings(country, mode string) map[string]any {
 	law, _ := RecordingLaw(country)

@@ -265,7 +265,8 @@ func (s *Service) Person(r *http.Request, org string) (access.Principal, error) 
 func (s *Service) principal(ctx context.Context, v *visitor) access.Principal {
 	return access.Principal{OrgID: v.org.ID, UserID: v.user.ID, UserName: v.user.Name, KeyID: v.session.ID, KeyName: "account page",
 		Kind: Session, Environment: access.Live, Role: v.user.Role,
-		Scopes: s.Keys.MaxScopes(v.org, v.user.Role), Source: op.ClientAddress(ctx), Timezone: v.org.Timezone, Limits: auth.RateLimits(v.org)}
+		Scopes: s.Keys.MaxScopes(v.org, v.user.Role), Source: op.ClientAddress(ctx), Timezone: v.org.Timezone,
+		Limits: auth.RateLimits(v.org)}
 }
 
 // write runs do in a transaction and writes an audit line.

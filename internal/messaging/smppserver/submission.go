@@ -19,8 +19,8 @@ type submission struct {
 	at                            db.Time
 }
 
-// A repeated message is taken for an earlier one if the connection of the earlier one ended within responseGrace
-// after it, and the repetition comes within duplicateWindow on another connection.
+// A message is taken for a repetition of an earlier one if two conditions hold: the connection of the earlier one ended
+// within responseGrace after it, and this one comes within duplicateWindow on another connection.
 const (
 	responseGrace   = 10 * time.Second
 	duplicateWindow = time.Hour

@@ -57,8 +57,8 @@ func withoutEmojiLetters(text string) string {
 	return string(out)
 }
 
-// ownLines returns a message without quoted lines, which begin with >, and without its signature, which follows a line of
-// two or more dashes or underscores (RFC 3676 section 4.3).
+// ownLines returns a message without quoted lines and without its signature. Quoted lines begin with >. The signature
+// follows a line of two or more dashes or underscores (RFC 3676 section 4.3).
 func ownLines(body string) string {
 	var own []string
 	for line := range strings.Lines(body) {

@@ -63,7 +63,8 @@ func isStorageFault(err error) bool {
 	if errors.As(err, &unsynced) {
 		return true
 	}
-	return !errors.Is(err, ErrClosed) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && IsUnavailable(err)
+	ended := errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	return !ended && IsUnavailable(err)
 }
 
 // syncError is a failed fsync of the log of SQLite.

@@ -15,9 +15,9 @@ import (
 // claimSize limits one claim: the number of jobs, and of lanes.
 const claimSize = 64
 
-// claim claims up to free jobs. If all due jobs fit into one claim, it is one statement. With a backlog, organisations take turns, and in
-// each turn the
-// next lane of the organisation, so that neither the jobs nor the lanes of one organisation delay those of another.
+// claim claims up to free jobs. If all due jobs fit into one claim, it is one statement. With a
+// backlog, organisations take turns, and the lanes of an organisation take its turns. So the jobs and lanes of one
+// organisation do not delay those of another.
 func (r *Runner) claim(ctx context.Context, free int) (jobs []Job, next time.Duration, err error) {
 	due, err := r.due(ctx)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package job runs work that must not be lost. Jobs are enqueued in the transaction of the change that needs them,
-// stored in a table, claimed by workers, and repeated until they succeed or have used up their attempts.
+// Package job runs work that must not be lost. Jobs are enqueued in the transaction of the change that needs them
+// and stored in a table. Workers claim them, and repeat them until they succeed or have used up their attempts.
 package job
 
 import (

@@ -93,7 +93,8 @@ func (c *Pipeline) prepare(h huma.Context, o Operation) (context.Context, *Error
 		return ctx, err
 	}
 	r, _ := unwrap(h)
-	if err := cmp.Or(checkPath(r.URL.Path), CheckEncoding(r.Header), checkCharset(h.Header("Content-Type")), checkLength(r, o)); err != nil {
+	err := cmp.Or(checkPath(r.URL.Path), CheckEncoding(r.Header), checkCharset(h.Header("Content-Type")), checkLength(r, o))
+	if err != nil {
 		return ctx, err
 	}
 	bound, err := normalizeQuery(h)

@@ -1,6 +1,6 @@
 // Package stir verifies the caller's number of inbound calls (STIR/SHAKEN). It checks the signature of the
-// originating carrier in the Identity header of an INVITE (RFC 8224), its PASSporT and certificate (RFC 8225, RFC
-// 8226), and the attestation (RFC 8588).
+// originating carrier in the Identity header of an INVITE (RFC 8224). It checks the PASSporT (RFC 8225), the certificate
+// (RFC 8226) and the attestation (RFC 8588).
 package stir
 
 import (

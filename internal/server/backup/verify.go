@@ -29,8 +29,8 @@ type Report struct {
 // maxNamed is the number of wrong files that an error names.
 const maxNamed = 5
 
-// Verify reads a whole backup. It returns an error if it is not complete, a file differs from what was written, the database is damaged, or
-// the master key is not that of the database. It changes nothing.
+// Verify reads a whole backup and changes nothing. It returns an error if the backup is incomplete, a file has changed
+// or the database is damaged. The same holds if the master key is not that of the database.
 func Verify(ctx context.Context, folder string) (Report, error) {
 	m, err := readManifest(folder)
 	if err != nil {

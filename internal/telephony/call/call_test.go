@@ -192,6 +192,28 @@ func TestRecover_LastAgentHasRest(t *testing.T) {
 	})
 }
 
+// TestRecording_NamesLostNode proves that a recording, whose node was lost before it finished it, says so until the node
+// serves again.
+func TestRecording_NamesLostNode(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o := newTestOrg(t, d)
+		a := o.Answer(o.Begin(call.Internal), true)
+		_, err := o.Calls.Recover(context.Background(), a.At.Add(time.Minute), nil)
+		o.Must(err)
+		for _, state := range []string{"serving", "evicted", "gone", "serving"} {
+			o.Exec(`INSERT INTO nodes (id, epoch, state, version, joined_at, lease_until)
+				VALUES ($1, 1, $2, '', 0, 0) ON CONFLICT (id) DO UPDATE SET state = excluded.state`, o.Recordings.Node, state)
+			for _, path := range []string{"/recordings/" + a.Recording.ID, "/recordings?include_total=true"} {
+				r := o.API.Do(optest.Admin(o.ID), "GET", path, nil)
+				if lost := strings.Contains(string(r.Bytes), `"code":"node_lost"`); r.Status != 200 || lost != (state != "serving") {
+					t.Errorf("%s of a node that is %s: %d %s", path, state, r.Status, r.Bytes)
+				}
+			}
+		}
+	})
+}
+
 func TestSignedURL_TamperedRefused(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)

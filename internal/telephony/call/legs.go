@@ -81,10 +81,12 @@ func (w *Work) columns() []any {
 // creditAgent counts for the last agent of a call the time that no leg has yet. A node that crashed could not divide it.
 // A leg that left for another call ("transfer", without time) counts nothing here.
 func creditAgent(ctx context.Context, tx db.Querier, e Ended) error {
-	const q = `UPDATE legs SET talk_seconds = (SELECT CASE WHEN c.talk_seconds > d.talk THEN c.talk_seconds - d.talk ELSE 0 END FROM calls c,
-				(SELECT COALESCE(SUM(talk_seconds), 0) AS talk FROM legs WHERE org_id = $1 AND call_id = $2) AS d WHERE c.org_id = $1 AND c.id = $2),
-			hold_seconds = (SELECT CASE WHEN c.hold_seconds > d.hold THEN c.hold_seconds - d.hold ELSE 0 END FROM calls c,
-				(SELECT COALESCE(SUM(hold_seconds), 0) AS hold FROM legs WHERE org_id = $1 AND call_id = $2) AS d WHERE c.org_id = $1 AND c.id = $2)
+	const q = `UPDATE legs SET talk_seconds = (SELECT CASE WHEN c.talk_seconds > d.talk THEN c.talk_seconds - d.talk ELSE 0 END
+				FROM calls c, (SELECT COALESCE(SUM(talk_seconds), 0) AS talk FROM legs WHERE org_id = $1 AND call_id = $2) AS d
+				WHERE c.org_id = $1 AND c.id = $2),
+			hold_seconds = (SELECT CASE WHEN c.hold_seconds > d.hold THEN c.hold_seconds - d.hold ELSE 0 END
+				FROM calls c, (SELECT COALESCE(SUM(hold_seconds), 0) AS hold FROM legs WHERE org_id = $1 AND call_id = $2) AS d
+				WHERE c.org_id = $1 AND c.id = $2)
 		WHERE org_id = $1 AND talk_seconds IS NULL AND COALESCE(end_reason, '') <> 'transfer' AND id = (SELECT MAX(l.id) FROM legs l
 			JOIN calls c ON c.org_id = l.org_id AND c.id = l.call_id AND c.agent_id = l.user_id
 			WHERE l.org_id = $1 AND l.call_id = $2 AND l.role <> 'caller' AND l.answered_at IS NOT NULL)`

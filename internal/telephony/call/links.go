@@ -53,8 +53,8 @@ func (l Links) Audio(recordingID string, sandbox bool) string {
 	return l.Prefix(sandbox) + "/recordings/" + recordingID + "/audio"
 }
 
-// Sign returns the URL of a file of the holder's organisation with a signature that is valid until life has passed, and no longer than the
-// holder may read the file. id names the file.
+// Sign returns the URL of a file of the holder's organisation with a signature. The signature is valid until life has
+// passed, and no longer than the holder may read the file. id names the file.
 func (l Links) Sign(url string, maker access.Holder, id string, life time.Duration) (signed string, until db.Time) {
 	end := l.Clock.Now().Add(life)
 	q := SignedQuery{Org: maker.OrgID, Expires: strconv.FormatInt(end.Unix(), 10)}

@@ -139,7 +139,8 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Call]],
 
 // page reads one page of calls. base returns the statement, in adds its filters, count is the statement for
 // include_total, and since and until apply to the column span.
-func (s *Service) page(ctx context.Context, in Filters, base func(columns string) *db.Filter, sort, span string) (*op.Out[op.Page[Call]], error) {
+func (s *Service) page(ctx context.Context, in Filters, base func(columns string) *db.Filter,
+	sort, span string) (*op.Out[op.Page[Call]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
 		return nil, err

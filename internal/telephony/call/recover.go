@@ -31,8 +31,8 @@ func (s *Service) Recover(ctx context.Context, lastAlive time.Time, carried func
 }
 
 // CloseLost closes the calls of another node that is lost, and returns how many. They end with node_crash at the time when the
-// node was last alive. Each is closed under guard, which begins its transaction. Recordings stay in processing until the
-// node comes back, because it has their files.
+// node was last alive. Each is closed under guard, which begins its transaction. Recordings stay in processing, with
+// the error node_lost, until the node comes back, because it has their files.
 func (s *Service) CloseLost(ctx context.Context, node string, lastAlive time.Time,
 	guard func(context.Context, func(context.Context, db.Querier) error) error) (int, error) {
 	open, err := s.interruptedCalls(ctx, node)

@@ -11,7 +11,7 @@ import (
 )
 
 // Several organisations may enter the same number, each on a trunk of its own. The trunks that match the source of a
-// call decide which of the entries it is for. Where several match, the entry that was proven last has it.
+// call decide which of the entries it is for. If several match, the entry that was proven last has it.
 
 // awaitingProof is the detail of an entry on a trunk whose addresses other organisations use too.
 const awaitingProof = "waits for a call to it over its trunk, or for the operator (soniq numbers confirm)"

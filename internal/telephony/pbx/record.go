@@ -295,7 +295,8 @@ func audioOf(r record.Result, err error) call.Audio {
 	if r.SHA256 == "" && err != nil {
 		return call.Audio{Err: err}
 	}
-	a := call.Audio{Duration: r.Duration, Size: r.Size, SHA256: r.SHA256, SampleRate: r.SampleRate, Channels: r.Channels, Missing: r.Missing}
+	a := call.Audio{Duration: r.Duration, Size: r.Size, SHA256: r.SHA256, SampleRate: r.SampleRate,
+		Channels: r.Channels, Missing: r.Missing}
 	if a.Missing > 0 {
 		a.Cut = diskFault(err)
 	}

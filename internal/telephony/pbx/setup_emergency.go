@@ -13,8 +13,8 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// Rules for emergency calls: no audio of ours is played into them, we never end them, they are admitted under overload
-// and during shutdown, they take what they need from other calls, and they do not wait for the database.
+// Rules for emergency calls. The server plays no audio into them and never ends them. It admits them under overload and
+// during shutdown. They take channels and ports of other calls, and do not wait for the database.
 
 // protect makes the call one that no other call ends and that does not wait for its writes.
 func (c *liveCall) protect() {

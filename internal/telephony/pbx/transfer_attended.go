@@ -72,7 +72,7 @@ func (c *liveCall) handOver(s replaceRequest) {
 }
 
 // recordDetached records that a leg left for another call. Its later events go there, and its user serves that call. The
-// conversation before it counts for nobody.
+// conversation before it counts for no user.
 func (c *liveCall) recordDetached(x *leg) {
 	s := x.state()
 	s.Status, s.EndedAt, s.EndReason = "ended", c.sw.now(), "transfer"

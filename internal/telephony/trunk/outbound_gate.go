@@ -156,7 +156,7 @@ func limitRefusal(a CallAttempt, plan Plan, take func(...Claim) (int, Reason), c
 
 // AcquireChannel takes a channel of a trunk. An emergency call always gets one: if none is free, the newest call is
 // ended by its preempt function. For other calls ok is false if no channel is free or the calls per second are
-// exceeded, or if outbound calls were stopped since the call was admitted. preempt may be nil; the call then keeps its
+// exceeded. It is also false if outbound calls were stopped since the call was admitted. preempt may be nil; the call then keeps its
 // channel.
 func (g *OutboundGate) AcquireChannel(t Trunk, emergency bool, cut func()) (release func(), ok bool) {
 	if emergency {

@@ -105,7 +105,7 @@ func (x *sourceIndex) sources(a netip.Addr) (all []Source) {
 	return all
 }
 
-// preferred returns the trunk to which a call is recorded if its number belongs to nobody: the first one if all belong
+// preferred returns the trunk to which a call is recorded if its number belongs to no organisation: the first one if all belong
 // to one organisation, else the oldest.
 func (x *sourceIndex) preferred(all []Source) Source {
 	oldest := all[0]

@@ -147,8 +147,8 @@ func New(c Config) *Service {
 	if c.Limits == nil {
 		c.Limits = NewLimiter(now)
 	}
-	return &Service{node: c.Node, held: c.Held, limits: c.Limits, hosts: c.Hosts, prober: c.Prober, db: c.DB, orgs: c.Orgs, sealer: c.Sealer,
-		bus: c.Bus, now: now, realm: c.Realm,
+	return &Service{node: c.Node, held: c.Held, limits: c.Limits, hosts: c.Hosts, prober: c.Prober, db: c.DB, orgs: c.Orgs,
+		sealer: c.Sealer, bus: c.Bus, now: now, realm: c.Realm,
 		health: newHealth(), sources: bus.NewCache[*sourceIndex](c.Bus, Changed, cacheTTL, now),
 		trunksByOrg:        bus.NewCache[[]Trunk](c.Bus, Changed, cacheTTL, now),
 		accounts:           bus.NewCache[InboundAccount](c.Bus, Changed, cacheTTL, now),

@@ -49,8 +49,8 @@ func (m *Message) SDP() string {
 	return m.readBody().sdp
 }
 
-// checkBody refuses bodies that cannot be used and are required with 415 (RFC 3261 §8.2.3, RFC 5621 §4.3), and multipart
-// bodies that cannot be read with 400.
+// checkBody refuses a required body of an unsupported type with 415 (RFC 3261 §8.2.3, RFC 5621 §4.3). It refuses an
+// unreadable multipart body with 400.
 func (m *Message) checkBody() *Refusal {
 	if m.Method != "INVITE" && m.Method != "UPDATE" && m.Method != "PRACK" || m.Body == "" {
 		return nil

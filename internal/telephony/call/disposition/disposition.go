@@ -121,7 +121,8 @@ func (s *Service) Set(ctx context.Context, in *SetIn) (*op.Out[CallDisposition],
 // WrongCode returns the fault of a code, or "".
 func WrongCode(code string) string {
 	n := utf8.RuneCountInString(code)
-	if n < 1 || n > MaxCode || strings.TrimSpace(code) != code || strings.ContainsFunc(code, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	if n < 1 || n > MaxCode || strings.TrimSpace(code) != code || strings.ContainsFunc(code, unprintable) {
 		return fmt.Sprintf("must have 1 to %d printable characters, with no space at the ends", MaxCode)
 	}
 	return ""

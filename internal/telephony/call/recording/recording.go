@@ -37,7 +37,7 @@ type Recording struct {
 	StartedAt       db.Time      `json:"started_at"`
 	EndedAt         *db.Time     `json:"ended_at"`
 	AvailableAt     *db.Time     `json:"available_at"`
-	Error           *event.Fault `json:"error" doc:"Why the recording failed, or why audio is missing in it"`
+	Error           *event.Fault `json:"error" doc:"Why the recording failed, why audio is missing in it, or why it is not finished (node_lost)"`
 	Truncated       bool         `json:"truncated" doc:"Audio is missing, because the server could not write all of it"`
 	MissingSeconds  int          `json:"missing_seconds" doc:"Seconds of audio that are missing, rounded up; 0 unless truncated"`
 
@@ -47,7 +47,8 @@ type Recording struct {
 // Revision returns the version of a recording for its ETag. The URL is not part of it, because it is signed anew for
 // each response.
 func (r Recording) Revision() string {
-	return fmt.Sprint(r.ID, r.Status, r.SizeBytes, r.LegalHold, r.RetentionUntil, len(r.Pauses), r.DurationSeconds, len(r.Redactions))
+	return fmt.Sprint(r.ID, r.Status, r.SizeBytes, r.LegalHold, r.RetentionUntil, len(r.Pauses), r.DurationSeconds, len(r.Redactions),
+		r.Error != nil)
 }
 
 // insertRecording inserts a recording that begins. It clears the call's recording_ready, which refers to the new
@@ -198,23 +199,37 @@ func (s *Service) publishRecording(ctx context.Context, tx db.Querier, org, call
 }
 
 const recordingColumns = `id, call_id, status, format, channels, sample_rate_hz, duration_seconds, size_bytes, blob, pauses, consent,
-	started_by, sha256, legal_hold, retention_until, started_at, ended_at, available_at, error, missing_ms, redactions`
+	started_by, sha256, legal_hold, retention_until, started_at, ended_at, available_at, error, missing_ms, redactions, ` + lostNode
+
+// lostNode is the column with the node that was lost before it finished the recording; NULL otherwise. It has the audio.
+const lostNode = `CASE WHEN status = 'processing' THEN (SELECT n.id FROM nodes n
+	WHERE n.id = recordings.node AND n.state IN ('evicted', 'gone')) END`
+
+// nodeLost returns the reason of a recording that is not finished, because the node with its audio is lost.
+func nodeLost(node string) *event.Fault {
+	return &event.Fault{Code: "node_lost", Message: fmt.Sprintf("the server %s stopped before it finished the recording, and has the audio; "+
+		"start it again, then it finishes the recording", node)}
+}
 
 // scanner is the common interface of QueryRow and Rows.
 type scanner interface{ Scan(to ...any) error }
 
 func scanRecording(r scanner) (Recording, error) {
 	var x Recording
-	var sha db.Null
+	var sha, lost db.Null
 	var pauses db.JSON[[]call.Pause]
 	var until, ended, available db.Time
 	var wrong db.JSON[*event.Fault]
 	var missing int64
 	var redactions db.JSON[[]Redaction]
 	err := r.Scan(&x.ID, &x.CallID, &x.Status, &x.Format, &x.Channels, &x.SampleRateHz, &x.DurationSeconds, &x.SizeBytes, &x.blob,
-		&pauses, &x.Consent, &x.Trigger, &sha, &x.LegalHold, &until, &x.StartedAt, &ended, &available, &wrong, &missing, &redactions)
+		&pauses, &x.Consent, &x.Trigger, &sha, &x.LegalHold, &until, &x.StartedAt, &ended, &available, &wrong, &missing, &redactions,
+		&lost)
 	x.SHA256, x.RetentionUntil, x.EndedAt, x.AvailableAt, x.Error = sha.Ptr(), until.Ptr(), ended.Ptr(), available.Ptr(), wrong.V
 	x.Truncated, x.MissingSeconds = missing > 0, missingSeconds(time.Duration(missing)*time.Millisecond)
+	if lost != "" {
+		x.Error = nodeLost(string(lost))
+	}
 	x.Pauses = pauses.V
 	if x.Pauses == nil {
 		x.Pauses = []call.Pause{}

@@ -9,7 +9,7 @@ import (
 // Kind is the use of time in a call.
 type Kind int
 
-// The kinds of time. None counts for nobody: the call is not answered, or a script serves the caller.
+// The kinds of time. None counts for no user: the call is not answered, or a script serves the caller.
 const (
 	None Kind = iota
 	Talk
@@ -85,7 +85,7 @@ func (l *Ledger) Close(id string) (s Seconds, ok bool) {
 	return s, true
 }
 
-// Drop forgets a leg that belongs to another call now. Its time counts for nobody.
+// Drop forgets a leg that belongs to another call now. Its time counts for no user.
 func (l *Ledger) Drop(id string) {
 	delete(l.Open, id)
 	l.Present = slices.DeleteFunc(l.Present, func(x string) bool { return x == id })
