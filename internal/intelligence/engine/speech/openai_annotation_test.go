@@ -8,7 +8,7 @@ import (
 )
 
 // Descriptions of silence and sounds are no words of a caller.
-// https://github.com/ggml-org/whisper.cpp/pull/2629, https://github.com/Vexa-ai/vexa/issues/617
+// https://github.com/ggml-org/whisper.cpp/pull/2629
 func TestOpenAIRecognizer_AnnotationsAreNoWords(t *testing.T) {
 	t.Parallel()
 	for response, want := range map[string]string{
