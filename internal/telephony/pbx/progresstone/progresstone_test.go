@@ -81,7 +81,7 @@ func TestDetector_SpeechAndOtherTones(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sound, tone := measure(c.PCM(rate))
+		sound, tone := measure(c.PCM())
 		all, tones = all+sound, tones+tone
 	}
 	if all < 10*time.Second || tones > all/50 {
