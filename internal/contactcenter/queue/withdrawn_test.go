@@ -72,6 +72,7 @@ func (h *fixture) pickUpAnother(user string) {
 			StartedAt: h.now(), AnsweredAt: h.now()}}})
 	}
 	if err == nil {
+		h.agents.CallChanged(h.org, id)
 		err = h.agents.PublishChanged(h.ctx)
 	}
 	if err != nil {
