@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"testing"
+	"time"
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
@@ -54,7 +55,9 @@ func TestFlowCall_FromNumber(t *testing.T) {
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	test := s.Key(fixture.NewOrg(s).Org, "test", "all")
 	o := &fixture.Org{Client: test, Webhook: test.Hook(nil)}
-	flow := o.PublishFlow(map[string]any{"ivr": map[string]any{"timeout_to": "hangup", "options": map[string]any{}}})
+	greeting := o.UploadTone(fixture.GreetingTone, 2*time.Second)
+	flow := o.PublishFlow(map[string]any{"ivr": map[string]any{"greeting": greeting, "timeout_to": "hangup",
+		"options": map[string]any{"3": "hangup"}}})
 	wantFrom := func(to, want string) {
 		t.Helper()
 		var placed struct {

@@ -69,14 +69,14 @@ func TestMWI_AssignedForATime(t *testing.T) {
 	cora, dan := m.AddUser("Cora"), m.AddUser("Dan")
 	m.leaveMessage("+442079460009", fixture.MessageTone, 3*time.Second)
 	message := "/voicemail/" + m.WaitMessages(1)[0].ID
-	told := func(u fixture.User, change func()) string {
+	told := func(u rig.User, change func()) string {
 		port := m.RegisterSipp(u.SIP)
 		phone := s.Sipp(rig.Script{Scenario: "answer_notify", Port: port, Event: "message-summary", Limit: time.Minute})
 		change()
 		phone.Wait()
 		return phone.Received("NOTIFY", 0)
 	}
-	assign := func(u fixture.User) {
+	assign := func(u rig.User) {
 		m.Want(200, "PATCH", message, map[string]any{"assignee_id": u.ID}, nil)
 	}
 	if got := told(cora, func() { assign(cora) }); !strings.Contains(got, "Voice-Message: 1/0 (0/0)") {

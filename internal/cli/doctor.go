@@ -56,6 +56,7 @@ func (o *doctorOptions) run(ctx context.Context, out io.Writer) error {
 	d.database(ctx, running)
 	d.system()
 	d.engines(ctx)
+	d.links()
 	d.phones()
 	d.stir()
 	if d.wrong > 0 {

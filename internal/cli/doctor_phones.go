@@ -4,6 +4,15 @@ import (
 	"net/url"
 )
 
+// links checks whether links in answers and mails can be followed.
+func (d *doctor) links() {
+	if base, guessed := d.config.LinkBase(d.config.HTTP); guessed {
+		d.title("links")
+		d.hint("--http listens at all addresses and --base-url is not set: links, mails and OAuth begin with "+base,
+			"set --base-url to the address that others use, such as https://voice.example.com")
+	}
+}
+
 // phones checks whether phones can fetch their configuration.
 func (d *doctor) phones() {
 	c := d.config

@@ -14,6 +14,7 @@ import (
 
 	"soniq/internal/cli/command"
 	"soniq/internal/config"
+	"soniq/internal/platform/systemd"
 	"soniq/internal/server"
 )
 
@@ -44,6 +45,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	for _, text := range unknownVariables() {
 		log.Warn(text)
 	}
+	manager := systemd.FromEnvironment(log)
 	n, err := server.Start(ctx, c, log)
 	if err != nil {
 		return err
@@ -56,11 +58,19 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if notice := n.Notice(); notice != "" {
 		fmt.Println(notice)
 	}
+	manager.Ready("ready")
+	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+	defer unwatch()
+	go manager.Watch(watching, n)
 	for {
 		select {
 		case <-reload:
+			manager.Reloading()
 			n.Reload()
+			manager.Ready("ready")
 		case <-ctx.Done():
+			unwatch() // from now on TimeoutStopSec counts, which Stopping extends
+			manager.Stopping(n.StopTime(), "waits for calls in progress")
 			fmt.Fprintln(os.Stderr, "soniq is stopping: calls in progress may end within", c.DrainTime)
 			return stop(n, again)
 		}

@@ -49,9 +49,7 @@ func (c *Config) check() []error {
 		wrong = append(wrong, fmt.Errorf("--db %q must be postgres://user:password@host/name, or empty for SQLite in the data folder",
 			c.DB))
 	}
-	if c.BaseURL != "" && !IsWebURL(c.BaseURL) {
-		wrong = append(wrong, fmt.Errorf("--base-url %q must be an address such as https://voice.example.com", c.BaseURL))
-	}
+	wrong = append(wrong, c.checkBaseURL()...)
 	for name, networks := range map[string]string{"provision-plain": c.ProvisionPlain, "trusted-proxies": c.TrustedProxies,
 		"sip-edges": c.SIPEdges} {
 		if _, err := ParseNetworks(name, networks); err != nil {

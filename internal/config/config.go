@@ -33,7 +33,7 @@ type Config struct {
 	DB              string        `flag:"db" default:"" help:"database: empty for SQLite in the data folder, or postgres://user:password@host/name"`
 	Restored        string        `flag:"restored" default:"" help:"what a restored backup is: live (it takes the place of the original, which runs no more; give this once) or copy (it sends nothing, also if it is not recognised as a copy); empty: a recognised copy sends nothing"`
 	PublicIP        string        `flag:"public-ip" default:"" help:"address told to phones and carriers when this machine is behind NAT"`
-	BaseURL         string        `flag:"base-url" default:"" help:"address under which the API is reached from outside; empty for http://<http address>"`
+	BaseURL         string        `flag:"base-url" default:"" help:"address under which this server is reached from outside, without a path; empty for http://<http address>"`
 	AllowTargets    string        `flag:"allow-targets" default:"" help:"networks (CIDR, comma-separated) that webhooks, AI engines, connected systems, trunks and media may reach although they are not public, also by http"`
 	Transcriber     string        `flag:"transcriber" default:"builtin" help:"speech to text: builtin (the model of soniq speech-model install, else pocketsphinx), pocketsphinx, off, sherpa:FOLDER with a model of sherpa-onnx, or the address of an OpenAI-compatible server"`
 	Sherpa          string        `flag:"sherpa" default:"" help:"folder of libsherpa-onnx-c-api.so; empty: beside the model, or where the system looks for libraries"`

@@ -76,9 +76,19 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// UsedBy implements queue.Flows.
+// UsedBy implements queue.Flows: it has the users who forward to the queue and the numbers that fall back to it, too.
 func (d contactCenterDependencies) UsedBy(ctx context.Context, q db.Querier, org, id string) ([]string, error) {
-	return d.p.flows.UsedBy(ctx, q, org, id)
+	ids, err := d.p.flows.UsedBy(ctx, q, org, id)
+	if err != nil {
+		return nil, err
+	}
+	forwards, err := d.p.forwardingTo(ctx, q, org, "queue:"+id, "voicemail:"+id)
+	return append(ids, forwards...), err
+}
+
+// ForwardingToFlow implements flow.Forwards.
+func (d contactCenterDependencies) ForwardingToFlow(ctx context.Context, q db.Querier, org, flow string) ([]string, error) {
+	return d.p.forwardingTo(ctx, q, org, "flow:"+flow, "voicemail:"+flow)
 }
 
 // HasPendingRelease implements queue.PendingReleases.

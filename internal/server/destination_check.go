@@ -3,10 +3,12 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"soniq/internal/contactcenter/routing"
 	"soniq/internal/identity/org"
+	"soniq/internal/identity/user"
 	"soniq/internal/platform/db"
 	"soniq/internal/protocol/sip/sipmsg"
 	"soniq/internal/telephony/number"
@@ -98,4 +100,54 @@ func (p *Platform) checkMailbox(ctx context.Context, orgID, id string) (string, 
 		return "voicemail: must name a user, a queue or a flow", nil
 	}
 	return notFoundReason(err, "voicemail:"+id)
+}
+
+// finder returns the ids of what leads to a destination.
+type finder func(ctx context.Context, q db.Querier, org, to string) ([]string, error)
+
+// findAll returns the ids that finders return for destinations, each once.
+func findAll(ctx context.Context, q db.Querier, org string, all []finder, destinations ...string) (ids []string, err error) {
+	for _, find := range all {
+		for _, to := range destinations {
+			some, err := find(ctx, q, org, to)
+			if err != nil {
+				return nil, fmt.Errorf("find what leads to %s: %w", to, err)
+			}
+			ids = append(ids, some...)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// forwardingTo returns the ids of the users who forward to one of the destinations, and of the numbers that fall back there.
+func (p *Platform) forwardingTo(ctx context.Context, q db.Querier, org string, destinations ...string) ([]string, error) {
+	return findAll(ctx, q, org, []finder{p.users.ForwardingTo, p.numbers.FallingBackTo}, destinations...)
+}
+
+// pointingAt returns the ids of users, numbers, queues and flows that lead to one of the destinations. Steps of flows name the last
+// part of a destination alone: inFlows.
+func (p *Platform) pointingAt(ctx context.Context, q db.Querier, org string, destinations []string, inFlows ...string) ([]string, error) {
+	ids, err := findAll(ctx, q, org, []finder{p.users.ForwardingTo, p.numbers.FallingBackTo, p.queues.OverflowingTo}, destinations...)
+	if err != nil {
+		return nil, err
+	}
+	flows, err := findAll(ctx, q, org, []finder{p.flows.UsedBy}, inFlows...)
+	return append(ids, flows...), err
+}
+
+// PointingAtUser implements user.Destinations.
+func (d userDependencies) PointingAtUser(ctx context.Context, q db.Querier, u user.User) ([]string, error) {
+	to, inFlows := []string{"user:" + u.ID, "voicemail:" + u.ID}, []string{u.ID}
+	if u.Extension != nil {
+		to, inFlows = append(to, "ext:"+*u.Extension, *u.Extension), append(inFlows, "ext:"+*u.Extension)
+	}
+	ids, err := d.p.pointingAt(ctx, q, u.OrgID, to, inFlows...)
+	return slices.DeleteFunc(ids, func(id string) bool { return id == u.ID }), err
+}
+
+// PointingAtNumber implements number.Destinations.
+func (t targets) PointingAtNumber(ctx context.Context, q db.Querier, n number.Number) ([]string, error) {
+	ids, err := t.p.pointingAt(ctx, q, n.OrgID, []string{n.Number, "tel:" + n.Number}, n.Number)
+	return slices.DeleteFunc(ids, func(id string) bool { return id == n.ID }), err
 }

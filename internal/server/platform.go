@@ -241,7 +241,7 @@ func (p *Platform) build() error {
 	p.queues.Observe(d)
 	p.agents.Observe(d)
 	p.agents.Observe(p.queues)
-	p.flows = flow.New(flow.Config{DB: p.db, Orgs: p.orgs, Bus: p.bus, References: d, Numbers: p.numbers, Queues: p.queues})
+	p.flows = flow.New(flow.Config{DB: p.db, Orgs: p.orgs, Bus: p.bus, References: d, Numbers: p.numbers, Queues: p.queues, Forwards: d})
 	p.voicemail = voicemail.NewService(voicemail.Config{DB: p.db, Files: p.files, Outbox: p.outbox, Bus: p.bus, Digester: p.seal,
 		BaseURL: p.config.BaseURL, Node: p.node, TranscriptStatus: string(transcript.Queued)})
 	p.voicemail.Observe(voicemailObserver{p})

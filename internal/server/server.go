@@ -79,10 +79,12 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, err
 	if err != nil {
 		return nil, fmt.Errorf("HTTP cannot use %s: %w; choose another with --http", c.HTTP, err)
 	}
-	if c.BaseURL == "" {
-		c.BaseURL = "http://" + l.Addr().String()
+	base, guessed := c.LinkBase(l.Addr().String())
+	if guessed {
+		log.Warn("HTTP listens at all addresses and --base-url is not set: links, mails and OAuth begin with an address of this machine; "+
+			"set --base-url to the address that others use", "links", base)
 	}
-	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
+	c.BaseURL = base
 	p, err := Open(ctx, c, log)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())

@@ -38,6 +38,25 @@ func (s *Server) Stop() {
 	})
 }
 
+// Alive returns nil if signalling and the switch do their work before the context ends. A database that does not answer is no reason for a
+// restart, which would cut calls and not cure it: /ready tells it.
+func (s *Server) Alive(ctx context.Context) error {
+	if err := s.sip.Alive(ctx); err != nil {
+		return err
+	}
+	counted := make(chan struct{})
+	go func() { s.switcher.Active(); close(counted) }()
+	select {
+	case <-counted:
+		return nil
+	case <-ctx.Done():
+		return errors.New("the switch does not answer")
+	}
+}
+
+// StopTime returns how long Stop takes at most.
+func (s *Server) StopTime() time.Duration { return s.Platform.config.DrainTime + 2*shutdownTime }
+
 // Calls returns the number of calls in progress.
 func (s *Server) Calls() int {
 	if s.switcher == nil {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -26,7 +25,7 @@ func (p *Platform) buildContacts(now func() time.Time) {
 		Timeline: []contact.TimelineSource{callItems{p}, messageItems{p}, voicemailItems{p}}})
 	p.crm = crm.New(crm.Config{DB: p.db, Bus: p.bus, Jobs: p.jobs, Seal: p.seal, Guard: p.guard, Contacts: p.contacts, Log: p.log,
 		Clock: clock.Func(now), Subjects: crmSubjects{p}, Credentials: credentials{p}, Browsers: p.signin,
-		BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Apps: p.config.VendorApps()})
+		BaseURL: p.linkBase(), Apps: p.config.VendorApps()})
 	p.contacts.Observe(p.crm)
 	p.contacts.Observe(contactObserver{p})
 }

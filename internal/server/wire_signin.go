@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -31,7 +30,7 @@ func (p *Platform) buildOAuth() {
 // buildSignin constructs the sign-in pages.
 func (p *Platform) buildSignin() {
 	p.signin = signin.New(signin.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: p.oauth, Seal: p.seal, Bus: p.bus,
-		BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Brand: p.config.Brand, Log: p.log, Limiter: p.attempts(),
+		BaseURL: p.linkBase(), Brand: p.config.Brand, Log: p.log, Limiter: p.attempts(),
 		Messages: messagePages{p}})
 }
 
@@ -71,14 +70,24 @@ func (m messagePages) find(ctx context.Context, id string) (voicemail.Voicemail,
 	if !slices.Contains(who.Scopes, access.CallsRead) {
 		return voicemail.Voicemail{}, gone
 	}
-	if hidden, err := (visibility.Guard{DB: m.p.db}).Hidden(ctx, id); err != nil || hidden {
-		return voicemail.Voicemail{}, cmp.Or[error](err, gone)
+	hidden, err := visibility.Guard{DB: m.p.db}.Hidden(ctx, id)
+	if err != nil {
+		return voicemail.Voicemail{}, err
+	}
+	if hidden {
+		return voicemail.Voicemail{}, gone
 	}
 	v, err := m.p.voicemail.Get(ctx, m.p.db.Read(ctx), who.OrgID, id)
 	if db.IsNone(err) || err == nil && v.Status == voicemail.Deleted {
 		return v, gone
 	}
 	return v, err
+}
+
+// linkBase returns the URL with which links begin, also in commands without a server.
+func (p *Platform) linkBase() string {
+	base, _ := p.config.LinkBase(p.config.HTTP)
+	return base
 }
 
 // attempts returns the limiter of sign-in attempts, or nil if the operator has set no limit.

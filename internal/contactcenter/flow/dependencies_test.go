@@ -39,6 +39,10 @@ func (h *fixture) AssignToFlow(_ context.Context, _ db.Querier, _, id string, nu
 	return missing, nil
 }
 
+func (h *fixture) ForwardingToFlow(context.Context, db.Querier, string, string) ([]string, error) {
+	return nil, nil
+}
+
 func (h *fixture) OverflowingToFlow(context.Context, db.Querier, string, string) ([]string, error) {
 	return nil, nil
 }

@@ -70,6 +70,7 @@ type Config struct {
 	References References
 	Numbers    Numbers
 	Queues     Queues
+	Forwards   Forwards
 }
 
 // Numbers returns and changes the numbers that route to flows.
@@ -83,6 +84,11 @@ type Numbers interface {
 // Queues returns the ids of the queues that overflow into a flow.
 type Queues interface {
 	OverflowingToFlow(ctx context.Context, q db.Querier, org, flow string) ([]string, error)
+}
+
+// Forwards returns the ids of the users who forward to a flow, and of the numbers that fall back to it.
+type Forwards interface {
+	ForwardingToFlow(ctx context.Context, q db.Querier, org, flow string) ([]string, error)
 }
 
 // Service manages flows. It is safe for concurrent use.

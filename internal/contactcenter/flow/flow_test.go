@@ -33,7 +33,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	h := &fixture{d: d, org: o.ID, numbers: map[string][]string{}}
-	h.Service = flow.New(flow.Config{DB: d, Orgs: orgs, Bus: b, References: h, Numbers: h, Queues: h})
+	h.Service = flow.New(flow.Config{DB: d, Orgs: orgs, Bus: b, References: h, Numbers: h, Queues: h, Forwards: h})
 	h.server = optest.New(t, d, h.Operations()...)
 	return h
 }

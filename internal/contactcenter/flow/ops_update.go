@@ -110,7 +110,7 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 			return err
 		}
 		if len(used) > 0 {
-			return op.InUse("numbers, queues or other flows lead to this flow", used...)
+			return op.InUse("users, numbers, queues or other flows lead to this flow", used...)
 		}
 		f.Status, f.draft = Archived, nil
 		return s.save(ctx, tx, &f)
@@ -127,7 +127,11 @@ func (s *Service) usedBy(ctx context.Context, q db.Querier, f Flow) ([]string, e
 	if err != nil {
 		return nil, fmt.Errorf("find what leads to the flow: %w", err)
 	}
-	used = append(used, queues...)
+	forwards, err := s.Forwards.ForwardingToFlow(ctx, q, f.OrgID, f.ID)
+	if err != nil {
+		return nil, fmt.Errorf("find what leads to the flow: %w", err)
+	}
+	used = append(append(used, queues...), forwards...)
 	others, err := flowsMentioning(ctx, q, f.OrgID, f.ID)
 	return append(used, slices.DeleteFunc(others, func(id string) bool { return id == f.ID })...), err
 }

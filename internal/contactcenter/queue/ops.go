@@ -236,6 +236,15 @@ func (s *Service) overflowingToQueue(ctx context.Context, q db.Querier, org, id 
 	return slices.DeleteFunc(found, func(k Queue) bool { return k.Overflow == nil || k.Overflow.To != "queue:"+id }), err
 }
 
+// OverflowingTo returns the ids of queues that overflow to a destination, at most 100.
+func (s *Service) OverflowingTo(ctx context.Context, q db.Querier, org, to string) (ids []string, err error) {
+	found, err := listQueues(ctx, q, db.Where(queueColumns, org).And(`k.settings LIKE ?`, `%"`+to+`"%`), "", 100)
+	for _, k := range found {
+		ids = append(ids, k.ID)
+	}
+	return ids, err
+}
+
 // OverflowingToFlow returns the ids of queues that overflow into a flow, at most 100.
 func (s *Service) OverflowingToFlow(ctx context.Context, q db.Querier, org, flow string) (ids []string, err error) {
 	found, err := listQueues(ctx, q, db.Where(queueColumns, org).And(`k.settings LIKE ?`, `%:`+flow+`"%`), "", 100)

@@ -42,6 +42,10 @@ func (d *destinations) CheckForward(context.Context, string, string) (string, er
 	return d.fault, nil
 }
 
+func (d *destinations) PointingAtUser(context.Context, db.Querier, user.User) ([]string, error) {
+	return nil, nil
+}
+
 // busyUsers has the users that are busy.
 type busyUsers map[string]bool
 

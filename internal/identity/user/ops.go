@@ -3,6 +3,7 @@ package user
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -344,6 +345,13 @@ func (s *Service) Remove(ctx context.Context, in *RemoveIn) error {
 			if err != nil {
 				return notFound(err)
 			}
+		}
+		used, err := s.config.Destinations.PointingAtUser(ctx, tx, u)
+		if err != nil {
+			return fmt.Errorf("find what leads to the user: %w", err)
+		}
+		if len(used) > 0 {
+			return op.InUse("calls are still led to the user; lead them elsewhere first, or suspend the user until then", used...)
 		}
 		return s.remove(ctx, tx, u, in.ReassignTo)
 	})

@@ -232,3 +232,15 @@ func countUsers(ctx context.Context, q db.Querier, org string) (n int, err error
 	err = q.QueryRow(ctx, `SELECT COUNT(*) FROM users WHERE org_id = $1 AND status <> 'removed'`, org).Scan(&n)
 	return n, err
 }
+
+// ForwardingTo returns the ids of users who forward calls to a destination, at most 100.
+func (s *Service) ForwardingTo(ctx context.Context, q db.Querier, org, to string) (ids []string, err error) {
+	const text = `SELECT id FROM users WHERE org_id = $1 AND status <> 'removed' AND forward LIKE $2 ORDER BY id LIMIT 100`
+	err = db.ForEach(ctx, q, "find users who forward", text, []any{org, `%"` + to + `"%`}, func(scan func(...any) error) error {
+		var id string
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	return ids, err
+}

@@ -1,6 +1,10 @@
 package sip
 
-import "sync/atomic"
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+)
 
 // Counters and gauges for metrics.
 
@@ -48,4 +52,22 @@ func (s *Server) Stats() Stats {
 		ServerTransactions: servers, ClientTransactions: clients,
 		Connections: s.layer.OpenCount(), Bans: s.guard.BanCount(),
 	}
+}
+
+// Alive returns nil if every shard runs a task before the context ends.
+func (s *Server) Alive(ctx context.Context) error {
+	done := make(chan struct{}, len(s.shards))
+	for _, sh := range s.shards {
+		if !sh.enqueue(func(*shard) { done <- struct{}{} }) {
+			return errors.New("SIP is closed")
+		}
+	}
+	for range s.shards {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return errors.New("SIP does not handle messages")
+		}
+	}
+	return nil
 }

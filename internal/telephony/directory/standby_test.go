@@ -35,6 +35,10 @@ type allDestinations struct{}
 
 func (allDestinations) CheckTarget(context.Context, string, string) (string, error) { return "", nil }
 
+func (allDestinations) PointingAtNumber(context.Context, db.Querier, number.Number) ([]string, error) {
+	return nil, nil
+}
+
 // fixture has a directory with one organisation.
 type fixture struct {
 	*directory.Directory

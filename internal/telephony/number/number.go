@@ -113,6 +113,8 @@ type Trunks interface {
 type Destinations interface {
 	// CheckTarget returns the reason why a destination cannot be used, or "".
 	CheckTarget(ctx context.Context, org, to string) (wrong string, err error)
+	// PointingAtNumber returns the ids of what still leads to a number: users who forward there, queues, numbers, flows.
+	PointingAtNumber(ctx context.Context, q db.Querier, n Number) (ids []string, err error)
 }
 
 // ReleaseObserver is notified in the transaction that releases a number.

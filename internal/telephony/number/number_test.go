@@ -54,6 +54,10 @@ type allDestinations struct{}
 
 func (allDestinations) CheckTarget(context.Context, string, string) (string, error) { return "", nil }
 
+func (allDestinations) PointingAtNumber(context.Context, db.Querier, number.Number) ([]string, error) {
+	return nil, nil
+}
+
 // userRemoval passes the numbers of removed users on.
 type userRemoval struct{ h *fixture }
 

@@ -272,6 +272,13 @@ func (s *Service) Release(ctx context.Context, in *ReleaseIn) error {
 		if digits(in.Confirm) != digits(n.Number) {
 			return op.Invalid(op.Field("confirm", "not_confirmed", "must be the number, "+n.Number))
 		}
+		used, err := s.config.Destinations.PointingAtNumber(ctx, tx, n)
+		if err != nil {
+			return fmt.Errorf("find what leads to the number: %w", err)
+		}
+		if len(used) > 0 {
+			return op.InUse("calls are still led to the number; lead them elsewhere first", used...)
+		}
 		return s.release(ctx, tx, n)
 	})
 }

@@ -3,6 +3,7 @@ package pbx
 import (
 	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"soniq/internal/protocol/media/dsp"
 	"soniq/internal/protocol/media/record"
 	"soniq/internal/telephony/pbx/answermachine"
+	"soniq/internal/telephony/pbx/progresstone"
 )
 
 // Recording of voicemail and other messages from a scripted call.
@@ -62,6 +64,7 @@ func (v *ScriptedCall) Record(ctx context.Context, o MessageOptions) (RecordedMe
 	v.leg.stream.OnAudio(ear.feed)
 	done.EndedBy, done.Key = v.awaitMessageEnd(ctx, o, ear)
 	v.leg.stream.OnAudio(nil)
+	ear.end()
 	r.Stop()
 	err = v.do(ctx, func(context.Context) error { return nil }) // the caller may have hung up at this moment
 	if err != nil {
@@ -130,28 +133,48 @@ func (v *ScriptedCall) awaitMessageEnd(ctx context.Context, o MessageOptions, ea
 	}
 }
 
-// speechMeter measures the speech of a caller. The stream's goroutine feeds it.
+// speechMeter measures the speech of a caller, without the tones of the network. The stream's goroutine feeds it.
 type speechMeter struct {
 	spoke  atomic.Int64 // time of the last speech
 	speech atomic.Int64 // total duration of speech
-	gap    time.Duration
+
+	mu    sync.Mutex // guards the fields below
+	tones progresstone.Detector
+	gap   time.Duration
 }
 
 // wordGap is the longest silence between words of continuous speech.
 const wordGap = 400 * time.Millisecond
 
 func (e *speechMeter) feed(pcm []int16) {
-	d := time.Duration(len(pcm)) * time.Second / 8000
-	if !answermachine.IsLoud(pcm) {
-		e.gap += d
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if answermachine.IsLoud(pcm) {
+		e.add(e.tones.Feed(pcm))
 		return
 	}
-	if e.gap <= wordGap && e.speech.Load() > 0 {
-		d += e.gap
+	e.add(e.tones.Pause())
+	e.gap += time.Duration(len(pcm)) * time.Second / 8000
+}
+
+// end counts what was not decided yet.
+func (e *speechMeter) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.add(e.tones.Pause())
+}
+
+// add counts speech, with a short gap before it, and the time of tones as a gap. e.mu must be held.
+func (e *speechMeter) add(speech, tone time.Duration) {
+	if speech > 0 {
+		if e.gap <= wordGap && e.speech.Load() > 0 {
+			speech += e.gap
+		}
+		e.gap = 0
+		e.speech.Add(int64(speech))
+		e.spoke.Store(time.Now().UnixNano())
 	}
-	e.gap = 0
-	e.speech.Add(int64(d))
-	e.spoke.Store(time.Now().UnixNano())
+	e.gap += tone
 }
 
 // LeftMessage records that a message of the caller was stored. An unanswered call is then missed with reason

@@ -40,6 +40,9 @@ func (None) PhonesOfUsers(context.Context, db.Querier, string, []string) (map[st
 // CheckForward accepts every destination.
 func (None) CheckForward(context.Context, string, string) (string, error) { return "", nil }
 
+// PointingAtUser finds nothing.
+func (None) PointingAtUser(context.Context, db.Querier, user.User) ([]string, error) { return nil, nil }
+
 // Presences returns no presence.
 func (None) Presences(context.Context, db.Querier, string, []string) (map[string]user.Presence, error) {
 	return nil, nil

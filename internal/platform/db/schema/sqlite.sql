@@ -1567,4 +1567,10 @@ CREATE TABLE user_preferences (
 	PRIMARY KEY (org_id, user_id),
 	FOREIGN KEY (org_id, user_id) REFERENCES users (org_id, id)
 );
+CREATE TABLE voicemail_assignees (
+	org_id  TEXT NOT NULL REFERENCES orgs (id),
+	user_id TEXT NOT NULL,
+	PRIMARY KEY (org_id, user_id),
+	FOREIGN KEY (org_id, user_id) REFERENCES users (org_id, id)
+);
 INSERT INTO event_turn (id, taken) VALUES (1, 0);
