@@ -249,8 +249,7 @@ func (p *Platform) build() error {
 	links := call.Links{BaseURL: p.config.BaseURL, Key: p.seal.Key("addresses of audio"), Clock: clock.Func(now), Makers: p.keys}
 	p.calls = call.NewService(call.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Node: p.node, Links: links, Journal: p.journal,
 		Log: p.log, Destinations: callDependencies{p}, Prompts: callDependencies{p}, Deliveries: callDependencies{p},
-		Transcripts: callDependencies{p}, Contacts: callDependencies{p}, Queues: callDependencies{p},
-		Redactions: p.orgs})
+		Transcripts: callDependencies{p}, Contacts: callDependencies{p}, Queues: callDependencies{p}, Redactions: p.orgs})
 	p.callbacks = callback.New(callback.Config{DB: p.db, Jobs: p.jobs, Calls: p.calls})
 	p.callbacks.Observe(callObserver{p})
 	p.calls.Observe(p.callbacks)

@@ -33,8 +33,8 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[call.Note], 
 	if err != nil {
 		return nil, err
 	}
-	note := call.Note{ID: db.NewID("note"), ContactID: &in.ID, Body: policy.Text(in.Body.Body), Pinned: in.Body.Pinned, Author: call.AuthorOf(ctx),
-		CRMSync: []call.NoteSync{}, CreatedAt: db.At(s.Clock.Now())}
+	note := call.Note{ID: db.NewID("note"), ContactID: &in.ID, Body: policy.Text(in.Body.Body), Pinned: in.Body.Pinned,
+		Author: call.AuthorOf(ctx), CRMSync: []call.NoteSync{}, CreatedAt: db.At(s.Clock.Now())}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		c, err := s.find(ctx, tx, in.ID)
 		if err != nil {

@@ -20,7 +20,8 @@ func TestList_SimilarNames(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h, other := newFixture(t, d), newFixture(t, d)
 		other.do("POST", "/contacts", `{"first_name":"Elsewhere","last_name":"Meier"}`).Want(201)
-		for i, name := range [][2]string{{"Anna", "Meier"}, {"Bert", "Mayer"}, {"Carl", "Maier"}, {"Dora", "Müller"}, {"Emil", "Smyth"}, {"Fritz", "Mohr"}} {
+		for i, name := range [][2]string{{"Anna", "Meier"}, {"Bert", "Mayer"}, {"Carl", "Maier"}, {"Dora", "Müller"}, {"Emil", "Smyth"},
+			{"Fritz", "Mohr"}} {
 			h.do("POST", "/contacts", fmt.Sprintf(`{"first_name":%q,"last_name":%q,"tags":["n%d"]}`, name[0], name[1], i%2)).Want(201)
 		}
 		for query, want := range map[string]string{

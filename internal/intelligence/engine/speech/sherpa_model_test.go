@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"soniq/internal/intelligence/engine/speech/sherpatest"
-
 	"soniq/internal/intelligence/transcript"
 )
 
