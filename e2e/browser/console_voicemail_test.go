@@ -65,7 +65,7 @@ func TestConsole_Voicemail(t *testing.T) {
 	p.has("link", "Voicemail")
 	p.shows("There are no new messages.")
 	p.click("link", "Saved")
-	p.clickText("link", "Ada Byron", "0:0")
+	p.clickText("link", "Ada Byron", "Dana Reed")
 	p.selects("Assigned to", "Dana Reed")
 	p.click("button", "Mark as new")
 	p.has("link", "Voicemail 1 new")

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { Link } from "wouter";
 import { request, type Contact, type Schema } from "../../api/client";
 import { usePages } from "../../api/pages";
-import { queries, useScope } from "../../api/query";
+import { queries, useNames, useScope } from "../../api/query";
 import { Icon, type IconName } from "../../parts/Icon";
 import { More } from "../../parts/More";
 import { Problem } from "../../parts/Problem";
@@ -17,7 +17,7 @@ const kinds = ["call", "message", "voicemail", "note"] as const;
 export function History({ contact }: { contact: Contact }) {
   const [kind, choose] = useState<(typeof kinds)[number] | undefined>();
   const items = usePages("contacts.timeline", { path: { id: contact.id }, query: kind ? { kinds: [kind] } : {} }, { size: 30 });
-  const write = useScope("contacts:write");
+  const write = useScope("contacts:write"), nameOf = useNames();
   return (
     <section className="card" aria-labelledby="history">
       <header>
@@ -30,13 +30,13 @@ export function History({ contact }: { contact: Contact }) {
       {write && <NewNote contactID={contact.id} />}
       {items.error && <Problem error={items.error} retry={() => void items.refetch()} />}
       {items.isSuccess && items.rows.length === 0 && <p className="empty">{t("contacts.history.none")}</p>}
-      <ul className="history">{items.rows.map((i) => <Row key={i.kind + i.id} item={i} />)}</ul>
+      <ul className="history">{items.rows.map((i) => <Row key={i.kind + i.id} item={i} author={nameOf(i.agent?.id) ?? i.agent?.name} />)}</ul>
       {items.hasNextPage && <More busy={items.isFetchingNextPage} onMore={() => void items.fetchNextPage()} />}
     </section>
   );
 }
 
-function Row({ item: i }: { item: Item }) {
+function Row({ item: i, author }: { item: Item; author: string | undefined }) {
   const outbound = i.direction === "outbound";
   const icon: IconName = i.kind === "call" ? (i.status === "missed" ? "missed" : outbound ? "outgoing" : "incoming") : i.kind === "message" ? "message" : i.kind === "voicemail" ? "voicemail" : "note";
   const address = i.kind === "call" ? "/calls/" + i.id : i.kind === "message" && i.conversation_id ? "/messages/" + i.conversation_id : i.kind === "voicemail" ? "/voicemail/" + i.id : undefined;
@@ -46,7 +46,7 @@ function Row({ item: i }: { item: Item }) {
     <li>
       <span className={i.status === "missed" ? "direction lost" : "direction"}><Icon name={icon} /></span>
       <div>
-        <p className="line"><span>{address ? <Link href={address}>{what}</Link> : <strong>{what}</strong>}{i.agent?.name && <span className="soft"> · {i.agent.name}</span>}{state && <span className="soft"> · {state}</span>}{!!i.talk_duration_seconds && <span className="soft"> · {duration(i.talk_duration_seconds)}</span>}</span><time className="soft small" dateTime={i.at}>{moment(i.at)}</time></p>
+        <p className="line"><span>{address ? <Link href={address}>{what}</Link> : <strong>{what}</strong>}{author && <span className="soft"> · {author}</span>}{state && <span className="soft"> · {state}</span>}{!!i.talk_duration_seconds && <span className="soft"> · {duration(i.talk_duration_seconds)}</span>}</span><time className="soft small" dateTime={i.at}>{moment(i.at)}</time></p>
         {i.text && <p className="said-text">{i.kind === "call" && <span className="machine"><Icon name="sparkles" size={14} /> </span>}{i.text}</p>}
       </div>
     </li>

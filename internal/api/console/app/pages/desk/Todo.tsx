@@ -58,7 +58,7 @@ function useItems(): { items: Item[]; error: Error | null; ready: boolean } {
   const items: Item[] = [
     // A missed call that left a message is one thing to do, not two.
     ...(missed.data?.data ?? []).filter((c) => !messages.some((v) => v.call_id === c.id)).map((c): Item => ({
-      key: c.id, kind: "calls", icon: "missed", address: "/calls/" + c.id, ...otherParty(c), at: c.started_at, text: c.ai_summary || t("desk.missed"), machine: !!c.ai_summary, done: null,
+      key: c.id, kind: "calls", icon: "missed", address: "/calls/" + c.id, ...named(otherParty(c)), at: c.started_at, text: c.ai_summary || t("desk.missed"), machine: !!c.ai_summary, done: null,
     })),
     ...messages.map((v): Item => ({
       key: v.id, kind: "voicemail", icon: "voicemail", address: "/voicemail/" + v.id, name: v.contact?.name || undefined, number: v.from_number, at: v.received_at,
@@ -72,6 +72,9 @@ function useItems(): { items: Item[]; error: Error | null; ready: boolean } {
   items.sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
   return { items, error: missed.error ?? left.error ?? unread.error, ready: missed.isSuccess && left.isSuccess && (unread.isSuccess || !texts) };
 }
+
+/** Leaves out a name without letters: phones without a name send their number as one. */
+const named = ({ name, number }: { name: string | undefined; number: string }) => ({ number, name: name && /\p{L}/u.test(name) ? name : undefined });
 
 /** Takes a message off the list: it counts as heard, or read. */
 function Done({ kind, id }: { kind: "voicemail" | "texts"; id: string }) {

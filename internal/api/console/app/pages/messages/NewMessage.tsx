@@ -21,7 +21,7 @@ export function NewMessage({ to, back }: { to: string; back: string }) {
   const from = chosen || (own.find((n) => n.shown) ?? own[0])?.number || "";
   return (
     <div className="thread new-message">
-      <header className="thread-head"><Link className="back" href={back}><Icon name="left" size={16} />{t("messages.title")}</Link><h2>{t("messages.new")}</h2></header>
+      <header className="thread-head"><Link className="back" href={back}><Icon name="left" size={16} />{t("messages.title")}</Link><h1>{t("messages.new")}</h1></header>
       {numbers.error && <Problem error={numbers.error} retry={() => void numbers.refetch()} />}
       {numbers.isSuccess && own.length === 0 ? <p className="empty">{t("messages.no_number")}</p> : (
         <>

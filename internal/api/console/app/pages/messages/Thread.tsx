@@ -68,7 +68,7 @@ function Head({ conversation: c, back, busy, onChange }: { conversation: Convers
       <div className="person">
         <Avatar name={name ?? c.peer_number} />
         <div>
-          <h2>{name ? (c.contact?.id.startsWith("con_") ? <Link href={"/contacts/" + c.contact.id}>{name}</Link> : name) : <PhoneNumber number={c.peer_number} />}</h2>
+          <h1>{name ? (c.contact?.id.startsWith("con_") ? <Link href={"/contacts/" + c.contact.id}>{name}</Link> : name) : <PhoneNumber number={c.peer_number} />}</h1>
           <p className="facts small">
             {name && <PhoneNumber number={c.peer_number} />}{c.contact?.company && c.contact.company !== name && <span>{c.contact.company}</span>}
             <span>{t("messages.over", { number: spaced(c.org_number) })}</span>

@@ -58,7 +58,7 @@ function Head({ message: v, back, busy, onChange }: { message: Voicemail; back: 
       <div className="person">
         <Avatar name={name ?? v.from_number} />
         <div>
-          <h2>{name ? (v.contact?.id.startsWith("con_") ? <Link href={"/contacts/" + v.contact.id}>{name}</Link> : name) : <PhoneNumber number={v.from_number} />}</h2>
+          <h1>{name ? (v.contact?.id.startsWith("con_") ? <Link href={"/contacts/" + v.contact.id}>{name}</Link> : name) : <PhoneNumber number={v.from_number} />}</h1>
           <p className="facts small">
             {name && <PhoneNumber number={v.from_number} />}<span>{moment(v.received_at)}</span><span className="figures">{duration(v.duration_seconds)}</span><span>{t("voicemail.for", { mailbox: v.mailbox.name })}</span>
             <Urgency of={v} />
