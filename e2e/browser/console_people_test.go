@@ -155,3 +155,11 @@ func (p *consolePage) attackFrame() {
 	}
 	until(p.t, "the refusal of the frame", pageTime, refused)
 }
+
+// offers waits until Find offers something with a name.
+func (p *consolePage) offers(name string) {
+	p.t.Helper()
+	until(p.t, name+" in what was found", pageTime, func() (there bool) {
+		return p.try(&there, fmt.Sprintf(`[...document.querySelectorAll("[role=option] .name")].some((n) => n.innerText === %s)`, quoted(name))) == nil && there
+	})
+}

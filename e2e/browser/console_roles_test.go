@@ -51,7 +51,7 @@ func TestConsole_Roles(t *testing.T) {
 			p.chord("k")
 			p.has("dialog", "")
 			p.write("Bob")
-			p.has("option", "Bob")
+			p.offers("Bob")
 			p.key("Escape")
 			if !slices.Contains(links, "Desk") {
 				p.goTo("/console/desk")
@@ -155,7 +155,7 @@ func TestConsole_Attacks(t *testing.T) {
 	p.chord("k")
 	p.has("dialog", "")
 	p.write("Hostile")
-	p.has("option", hostile[0]+" Hostile")
+	p.offers(hostile[0] + " Hostile")
 	p.checked("find-hostile")
 	p.write(strings.Repeat("<b>", 30))
 	p.shows("Nothing was found for “Hostile<b>")

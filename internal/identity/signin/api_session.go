@@ -37,7 +37,7 @@ func (s *Service) VerifySession(ctx context.Context, token string, env access.En
 	return p, nil
 }
 
-// RevalidateSession returns an error if the session of a principal has ended, or its user may not sign in any more.
+// RevalidateSession returns an error if the session of a principal has ended, its user may not sign in any more, or has another role now.
 func (s *Service) RevalidateSession(ctx context.Context, p access.Principal) error {
 	x, err := sessionByID(ctx, s.DB.Read(ctx), p.Home(), p.KeyID, db.At(s.Clock.Now()))
 	if db.IsNone(err) || err == nil && (x.pendingCode || x.userID != p.UserID) {
@@ -47,7 +47,7 @@ func (s *Service) RevalidateSession(ctx context.Context, p access.Principal) err
 		return fmt.Errorf("find session: %w", err)
 	}
 	u, _, err := s.activeUser(ctx, x.orgID, x.userID)
-	if err == nil && u.ID == "" {
+	if err == nil && (u.ID == "" || u.Role != p.Role) {
 		err = errSession
 	}
 	return err

@@ -74,6 +74,12 @@ func TestVerifySession_WholeOnesOnly(t *testing.T) {
 		if err != nil || p.pages.RevalidateSession(context.Background(), who) != nil {
 			p.t.Fatalf("%+v, %v", who, err)
 		}
+		if before := who; p.pages.RevalidateSession(context.Background(), before) == nil {
+			before.Role = "owner"
+			if p.pages.RevalidateSession(context.Background(), before) == nil {
+				p.t.Error("a stream that was opened with another role goes on")
+			}
+		}
 		v.get("/account/security")
 		v.send("/account/totp/start")
 		seed := regexp.MustCompile(`<code>([A-Z2-7]{32})</code>`).FindStringSubmatch(v.text)[1]

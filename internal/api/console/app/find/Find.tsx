@@ -57,9 +57,9 @@ function Part({ list, section, current, onPoint, onOpen }: Parts) {
       {section.found.map((found) => {
         const id = idOf(list, section, found), chosen = id === current;
         return (
-          <div key={id} id={id} role="option" aria-selected={chosen} aria-labelledby={id + "-name"} aria-describedby={found.detail ? id + "-detail" : undefined}
+          <div key={id} id={id} role="option" aria-selected={chosen}
             ref={chosen ? intoView : undefined} onMouseMove={() => { if (!chosen) onPoint(id); }} onClick={() => onOpen(found)}>
-            <Icon name={found.icon} size={16} /><span className="name" id={id + "-name"}>{found.name}</span>{found.detail && <span className="soft small" id={id + "-detail"}>{found.detail}</span>}
+            <Icon name={found.icon} size={16} /><span className="name">{found.name}</span>{found.detail && <span className="soft small">{found.detail}</span>}
           </div>
         );
       })}

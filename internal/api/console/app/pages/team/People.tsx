@@ -35,10 +35,10 @@ function Row({ agent, own, favourites }: { agent: Agent; own: Agent | undefined;
   const { name, extension } = agent;
   return (
     <tr>
-      <td className="person-name">
+      <td><div className="person-name">
         <Avatar name={name} small />
         <span><strong>{name}</strong>{self && <span className="tag">{t("team.you")}</span>}<small>{[extension, agent.email].filter(Boolean).join(" · ")}</small></span>
-      </td>
+      </div></td>
       <td><Doing agent={agent} seesCall={seesAllCalls(me)} /></td>
       <td className="queues-of"><span className="tags">{agent.queues.map((k) => <span className="tag" key={k.id}>{k.name}{!k.signed_in ? t("team.signed_out") : k.paused ? t("team.paused") : ""}</span>)}</span></td>
       <td className="person-actions">
