@@ -49,11 +49,11 @@ func TestConsole_ShowsSignalling(t *testing.T) {
 	p.faultless()
 }
 
-// pickOption waits for an option with a text and clicks it.
+// pickOption waits for an option with a text, focuses it and clicks it.
 func (p *consolePage) pickOption(text string) {
 	p.t.Helper()
 	until(p.t, "an option with "+text, pageTime, func() (found bool) {
-		p.eval(&found, `(() => { const o = [...document.querySelectorAll("[role=option]")].find((o) => o.innerText.includes(%s)); o?.click(); return !!o; })()`,
+		p.eval(&found, `(() => { const o = [...document.querySelectorAll("[role=option]")].find((o) => o.innerText.includes(%s)); o?.focus(); o?.click(); return !!o; })()`,
 			quoted(text))
 		return found
 	})
