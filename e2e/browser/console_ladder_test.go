@@ -27,7 +27,7 @@ func TestConsole_ShowsSignalling(t *testing.T) {
 	p.click("link", "+12125550101")
 	p.click("tab", "Signalling")
 	p.has("heading", "INVITE from +12125550101")
-	p.click("option", p.optionName("486"))
+	p.pickOption("486 No")
 	p.has("heading", "486 No from Bob")
 	p.shows("SIP/2.0 486 No")
 	p.checked("call-signalling")
@@ -49,12 +49,12 @@ func TestConsole_ShowsSignalling(t *testing.T) {
 	p.faultless()
 }
 
-// optionName waits for an option whose name contains a text, and returns the name.
-func (p *consolePage) optionName(text string) (name string) {
+// pickOption waits for an option with a text, focuses it and clicks it.
+func (p *consolePage) pickOption(text string) {
 	p.t.Helper()
-	until(p.t, "an option with "+text, pageTime, func() bool {
-		p.eval(&name, "[...document.querySelectorAll('[role=option]')].map((o) => o.ariaLabel ?? '').find((n) => n.includes(%s)) ?? ''", quoted(text))
-		return name != ""
+	until(p.t, "an option with "+text, pageTime, func() (found bool) {
+		p.eval(&found, `(() => { const o = [...document.querySelectorAll("[role=option]")].find((o) => o.innerText.includes(%s)); o?.focus(); o?.click(); return !!o; })()`,
+			quoted(text))
+		return found
 	})
-	return name
 }

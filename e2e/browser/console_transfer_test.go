@@ -94,7 +94,7 @@ func TestConsole_TransfersCalls(t *testing.T) {
 	waitTone(t, "the caller", caller, fixture.CarolTone)
 	p.has("heading", "After the call with +12125550101")
 	caller.Line.HangUp()
-	p.faultless()
+	p.faultless("/contacts/screen-pop") // on a busy machine it is asked for before the call is stored, and again by the event
 }
 
 func (p *consolePage) askCarol(desk *rig.Phone) {

@@ -62,12 +62,12 @@ function Ladder({ call, all, lanes, chosen, choose }: { call: Call; all: Message
       <ListBox aria-label={t("ladder.title")} selectionMode="single" selectionBehavior="replace" disallowEmptySelection selectedKeys={chosen ? [chosen] : []}
         onSelectionChange={(keys) => choose(String([...keys][0]))}>
         {all.map((m) => (
-          <ListBoxItem key={m.key} id={m.key} textValue={`${seconds(m)} ${sentence(m, lanes)}`} aria-label={`${seconds(m)} ${sentence(m, lanes)}${m.note ? ", " + m.note : ""}`} className="step">
-            {m === bye && call.talk_duration_seconds > 0 && <span className="talk" style={columns}><span style={{ gridColumn: `3 / ${2 + lanes.length * 2 - 1 + 1}` }}>{t("call.talked", { time: duration(call.talk_duration_seconds) })}</span></span>}
+          <ListBoxItem key={m.key} id={m.key} textValue={`${m.title} ${seconds(m)}`} className="step">
+            {m === bye && call.talk_duration_seconds > 0 && <span className="talk" style={columns}><span style={{ gridColumn: `3 / ${1 + lanes.length * 2}` }}>{t("call.talked", { time: duration(call.talk_duration_seconds) })}</span></span>}
             <span className="row" style={columns}>
               <time className="soft">{seconds(m)}</time>
               {lanes.map((lane, i) => <span key={lane.key} className="lane" style={{ gridColumn: `${3 + 2 * i}` }} />)}
-              <Arrow message={m} from={ours} to={lanes.findIndex((lane) => lane.key === m.lane)} />
+              <Arrow message={m} who={sentence(m, lanes)} from={ours} to={lanes.findIndex((lane) => lane.key === m.lane)} />
             </span>
           </ListBoxItem>
         ))}
@@ -76,14 +76,15 @@ function Ladder({ call, all, lanes, chosen, choose }: { call: Call; all: Message
   );
 }
 
-/** The arrow of a message, between our lane and that of the party. */
-function Arrow({ message: m, from, to }: { message: Message; from: number; to: number }) {
+/** The arrow of a message, between our lane and that of the party. Who sent it to whom is said to those who do not see it. */
+function Arrow({ message: m, who, from, to }: { message: Message; who: string; from: number; to: number }) {
   const left = Math.min(from, to), right = Math.max(from, to), points = m.sent === to > from ? "right" : "left";
   return (
     <span className={`arrow ${points}${m.bad ? " bad" : ""}`} style={{ gridColumn: `${3 + 2 * left} / ${3 + 2 * right}` }}>
       <span className="title-of">{m.title}</span>
       <span className="line-of" />
       <span className="note-of soft">{m.note}</span>
+      <span className="hidden">{who}</span>
     </span>
   );
 }
