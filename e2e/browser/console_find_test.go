@@ -19,13 +19,14 @@ func TestConsole_Finds(t *testing.T) {
 	bob := office.AddUser("Bob")
 	office.AddQueue(map[string]any{"name": "Billing"}, user)
 	office.AddCarrier(bob.ID, nil)
+	var contact struct{ ID string }
 	office.Want(201, "POST", "/contacts", map[string]any{"first_name": "Ada", "last_name": "Byron", "company": "Harbor Dental",
-		"phones": []map[string]any{{"number": "+12125550101"}}}, nil)
+		"phones": []map[string]any{{"number": "+12125550101"}}}, &contact)
 	p.shows("Live")
 	p.click("button", "Turn on the phone")
 	p.has("button", "Phone ready")
 
-	p.chord("k")
+	p.keyWith("k", ctrl)
 	p.has("dialog", "Find people, calls, pages and actions")
 	p.offers("Desk")
 	p.checked("find-empty")
@@ -37,14 +38,14 @@ func TestConsole_Finds(t *testing.T) {
 	p.hasNot("dialog", "")
 	p.has("heading", "Team")
 
-	p.chord("k")
+	p.keyWith("k", ctrl)
 	p.has("dialog", "")
 	p.write("harbor")
 	p.offers("Ada Byron")
 	p.key("Enter")
-	p.at("/console/calls?phone=%2B12125550101")
+	p.at("/console/contacts/" + contact.ID)
 
-	p.chord("k")
+	p.keyWith("k", ctrl)
 	p.has("dialog", "")
 	p.write("set me away")
 	p.offers("Set me: Away")
@@ -58,7 +59,7 @@ func TestConsole_Finds(t *testing.T) {
 	p.key("Escape")
 	p.hasNot("dialog", "")
 
-	p.chord("k")
+	p.keyWith("k", ctrl)
 	p.has("dialog", "")
 	p.write("nobody of that name")
 	p.shows("Nothing was found for “nobody of that name”.")

@@ -48,17 +48,6 @@ func welcome(t *testing.T, base, link, shown, path, hz string) *consolePage {
 	return p
 }
 
-// chord presses a key together with Ctrl.
-func (p *consolePage) chord(key string) {
-	p.t.Helper()
-	for _, kind := range []string{"rawKeyDown", "keyUp"} {
-		event := map[string]any{"type": kind, "key": key, "windowsVirtualKeyCode": int(key[0] - 'a' + 'A'), "modifiers": 2}
-		if r, err := p.command("Input.dispatchKeyEvent", event); err != nil || r.Error != nil {
-			p.t.Fatal(err, r.Error)
-		}
-	}
-}
-
 // write types a text into the element that has the focus.
 func (p *consolePage) write(text string) {
 	p.t.Helper()
@@ -74,17 +63,6 @@ func (p *consolePage) at(want string) {
 	until(p.t, "the address "+want, pageTime, func() bool {
 		return p.try(&at, "location.pathname + location.search") == nil && at == want
 	})
-}
-
-// choose selects an option of a select by its text.
-func (p *consolePage) choose(name, option string) {
-	p.t.Helper()
-	p.call(p.has("combobox", name), `function(text) {
-		const option = [...this.options].find((o) => o.text === text);
-		if (!option) throw new Error("no option " + text + " among " + [...this.options].map((o) => o.text).join(", "));
-		Object.getOwnPropertyDescriptor(HTMLSelectElement.prototype, "value").set.call(this, option.value);
-		this.dispatchEvent(new Event("change", {bubbles: true}));
-	}`, option)
 }
 
 // asked returns method and path of the requests that the page has sent since it was watched.

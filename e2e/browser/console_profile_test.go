@@ -30,9 +30,9 @@ func TestConsole_Profile(t *testing.T) {
 	p.click("button", "End the check")
 	p.shows("Shows whether you can be heard.")
 
-	p.choose("When nobody answers", "Bob (100)")
+	p.selects("When nobody answers", "Bob (100)")
 	p.types("spinbutton", "Seconds that my phones ring", "12")
-	p.choose("When I am busy or decline", "To a number…")
+	p.selects("When I am busy or decline", "To a number…")
 	p.types("textbox", "When I am busy or decline: number", "+1 212 555 0101")
 	p.pressIn("When I cannot answer", "Save")
 	p.click("checkbox", "Callers may leave a message")
@@ -42,7 +42,7 @@ func TestConsole_Profile(t *testing.T) {
 	p.types("textbox", "PIN for listening by telephone", "2580")
 	p.pressIn("My mailbox", "Save")
 	p.shows("A PIN is set.")
-	p.choose("Time zone", "Europe/Berlin")
+	p.selects("Time zone", "Europe/Berlin")
 	p.pressIn("My calls", "Save")
 	var stored struct {
 		Timezone string
@@ -63,10 +63,10 @@ func TestConsole_Profile(t *testing.T) {
 	if f := stored.Forward; f.Busy != "+12125550101" || f.No != "ext:100" || f.Seconds != 12 || !stored.Voicemail.Enabled || !stored.Voicemail.Pin {
 		t.Errorf("the server has %+v", stored)
 	}
-	p.choose("Ringtone", "Bright")
+	p.selects("Ringtone", "Bright")
 	p.click("button", "Hear it")
 	p.click("radio", "Dark")
-	p.choose("Language of the console", "Deutsch")
+	p.selects("Language of the console", "Deutsch")
 	p.has("heading", "Mein Profil und Klänge")
 
 	other := &consolePage{person: &person{t: t, base: p.base, chromium: open(t, tone(t, "440"), p.base+"/account/login?next=/console/profile",

@@ -48,7 +48,7 @@ func TestConsole_Roles(t *testing.T) {
 			}
 			p.goTo("/console/profile")
 			p.has("heading", "My phones")
-			p.chord("k")
+			p.keyWith("k", ctrl)
 			p.has("dialog", "")
 			p.write("Bob")
 			p.offers("Bob")
@@ -152,7 +152,7 @@ func TestConsole_Attacks(t *testing.T) {
 	office.Want(200, "PUT", "/agents/"+bad.ID+"/presence", map[string]any{"status": "away", "reason": hostile[2]}, nil)
 	p.shows(hostile[0], hostile[1])
 	p.checked("team-hostile")
-	p.chord("k")
+	p.keyWith("k", ctrl)
 	p.has("dialog", "")
 	p.write("Hostile")
 	p.offers(hostile[0] + " Hostile")

@@ -59,7 +59,7 @@ const ctrl = 2
 func (p *consolePage) keyWith(key string, modifiers int) {
 	p.t.Helper()
 	for _, kind := range []string{"rawKeyDown", "keyUp"} {
-		event := map[string]any{"type": kind, "key": key, "windowsVirtualKeyCode": codes[key], "modifiers": modifiers}
+		event := map[string]any{"type": kind, "key": key, "windowsVirtualKeyCode": keyCode(key), "modifiers": modifiers}
 		if r, err := p.command("Input.dispatchKeyEvent", event); err != nil || r.Error != nil {
 			p.t.Fatal(err, r.Error)
 		}

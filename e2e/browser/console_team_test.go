@@ -41,7 +41,7 @@ func TestConsole_Team(t *testing.T) {
 	dana.checked("team")
 	dana.click("button", "Hang up")
 	ruth.hasNot("button", "Hang up")
-	dana.choose("Now", "Do not disturb")
+	dana.selects("Now", "Do not disturb")
 	dana.shows("Nobody matches these filters.")
 	dana.goTo("/console/team?q=ruth")
 	dana.has("heading", "Favourites")

@@ -171,6 +171,13 @@ func (p *consolePage) types(role, name, text string) {
 // codes are the key codes of keys that are not letters.
 var codes = map[string]int{"Enter": 13, " ": 32, "ArrowRight": 39, "ArrowLeft": 37, "ArrowDown": 40, "Escape": 27, "Tab": 9}
 
+func keyCode(key string) int {
+	if code := codes[key]; code != 0 {
+		return code
+	}
+	return int(strings.ToUpper(key)[0])
+}
+
 // key presses a key.
 func (p *consolePage) key(key string) {
 	p.t.Helper()
@@ -181,12 +188,8 @@ func (p *consolePage) key(key string) {
 	case len(key) > 1:
 		text = ""
 	}
-	code := codes[key]
-	if code == 0 {
-		code = int(strings.ToUpper(key)[0])
-	}
 	for _, kind := range []string{"keyDown", "keyUp"} {
-		event := map[string]any{"type": kind, "key": key, "windowsVirtualKeyCode": code}
+		event := map[string]any{"type": kind, "key": key, "windowsVirtualKeyCode": keyCode(key)}
 		if kind == "keyDown" {
 			event["text"] = text
 		}

@@ -57,7 +57,7 @@ type ScreenPop struct {
 // PopIn is the request of contacts.screen_pop.
 type PopIn struct {
 	Phone  string `query:"phone" maxLength:"60" doc:"E.164, as it is dialled in the organisation's country, or anonymous" example:"+14155550100"`
-	CallID string `query:"call_id" maxLength:"40" doc:"The call it is for; without phone, the number it is with"`
+	CallID string `query:"call_id" maxLength:"40" doc:"The call it is for; without phone, the number it is with. Beside phone, a call that is not known is ignored"`
 }
 
 // ScreenPop returns the data about a caller. An unknown caller is not an error.
@@ -95,7 +95,10 @@ func (s *Service) popTarget(ctx context.Context, org string, in *PopIn) (phone s
 		queue, err = s.queue(ctx, org, in.CallID)
 	}
 	if db.IsNone(err) {
-		return "", nil, op.Invalid(op.Field("call_id", "not_found", "no such call"))
+		queue, err = nil, op.Invalid(op.Field("call_id", "not_found", "no such call"))
+		if in.Phone != "" {
+			err = nil // a phone that rings may know its call before the call is stored
+		}
 	}
 	if in.Phone != "" {
 		phone = number.FromURL(in.Phone)

@@ -32,7 +32,7 @@ export function useCommands(text: string, go: (address: string) => void): Sectio
     ...Object.entries(languages).map(([id, native]): Found => ({ id: "language-" + id, icon: "code", name: `${t("language")}: ${native}`, act: () => setLanguage(id as Language) })),
   ];
   const number = text.trim(), has = useHasPage();
-  if (has("/messages") && /^\+[\d()\s./-]{6,}$/.test(number)) actions.unshift({ id: "text", icon: "share", name: t("find.text", { number }), act: () => go("/messages?to=" + encodeURIComponent(number)) });
+  if (has("/messages") && /^\+[\d()\s./-]{6,}$/.test(number)) actions.unshift({ id: "text", icon: "message", name: t("find.text", { number }), act: () => go("/messages/new?to=" + encodeURIComponent(number)) });
   if (act && !call && /^[+\d*#][\d*#()\s./-]+$/.test(number)) actions.unshift({ id: "dial", icon: "phone", name: t("desk.call_person", { name: number }), act: () => act.dial(number) });
   const wanted = fold(text).split(/\s+/).filter(Boolean);
   const matches = (f: Found) => f.id === "dial" || f.id === "text" || wanted.every((word) => fold(f.name).includes(word));
