@@ -57,7 +57,7 @@ function useItems(): { items: Item[]; error: Error | null; ready: boolean } {
   const messages = left.data?.data ?? [];
   const items: Item[] = [
     // A missed call that left a message is one thing to do: the message.
-    ...(missed.data?.data ?? []).filter((c) => !c.voicemail_id).map((c): Item => ({
+    ...(missed.data?.data ?? []).filter((c) => c.missed_reason !== "voicemail").map((c): Item => ({
       key: c.id, kind: "calls", icon: "missed", address: "/calls/" + c.id, ...named(otherParty(c)), at: c.started_at, text: c.ai_summary || t("desk.missed"), machine: !!c.ai_summary, done: null,
     })),
     ...messages.map((v): Item => ({
