@@ -20,7 +20,7 @@ func signInAgain(p *consolePage, path string) *consolePage {
 	other.fill("email", "dana@example.com")
 	other.fill("password", consolePassword)
 	other.press("Sign in")
-	other.person.shows("agent of")
+	other.person.shows("supervisor of")
 	other.watch()
 	other.goTo(path)
 	return other
@@ -33,7 +33,7 @@ func TestConsole_TodoInTwoBrowsers(t *testing.T) {
 	office := fixture.NewOrg(s)
 	way := office.AddCarrier("", nil)
 	carrier := newTextCarrier(t, office, way.Trunk, reception)
-	first, user := openConsole(office, "agent", "/console/desk", "440")
+	first, user := openConsole(office, "supervisor", "/console/desk", "440") // sees calls that rang no telephone
 	second := signInAgain(first, "/console/desk")
 	first.shows("Nothing is waiting for an answer.", "Live")
 	second.shows("Nothing is waiting for an answer.", "Live")

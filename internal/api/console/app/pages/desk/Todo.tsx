@@ -56,8 +56,8 @@ function useItems(): { items: Item[]; error: Error | null; ready: boolean } {
   const unread = useRead("sms.conversations.list", { query: { unread: "true", limit: 30 } }, { enabled: texts });
   const messages = left.data?.data ?? [];
   const items: Item[] = [
-    // A missed call that left a message is one thing to do, not two.
-    ...(missed.data?.data ?? []).filter((c) => !messages.some((v) => v.call_id === c.id)).map((c): Item => ({
+    // A missed call that left a message is one thing to do: the message.
+    ...(missed.data?.data ?? []).filter((c) => c.missed_reason !== "voicemail").map((c): Item => ({
       key: c.id, kind: "calls", icon: "missed", address: "/calls/" + c.id, ...named(otherParty(c)), at: c.started_at, text: c.ai_summary || t("desk.missed"), machine: !!c.ai_summary, done: null,
     })),
     ...messages.map((v): Item => ({

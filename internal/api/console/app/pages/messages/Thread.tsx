@@ -80,8 +80,8 @@ function Head({ conversation: c, back, busy, onChange }: { conversation: Convers
         <Assignee id={c.assignee_id} busy={busy} onChoose={onChange && ((id) => onChange({ assignee_id: id }))} />
         <CallButton number={c.peer_number} name={name} />
         {!c.contact && <AddContact number={c.peer_number} />}
-        {onChange && <button type="button" className="button" disabled={busy} onClick={() => { onChange({ read: false }); go(back); }}>{t("messages.mark_unread")}</button>}
-        {onChange && <button type="button" className="button" disabled={busy} onClick={() => onChange({ status: c.status === "closed" ? "open" : "closed" })}>{t(c.status === "closed" ? "messages.reopen" : "messages.close")}</button>}
+        {onChange && <button type="button" className="button" onClick={() => { onChange({ read: false }); go(back); }}>{t("messages.mark_unread")}</button>}
+        {onChange && <button type="button" className="button" onClick={() => onChange({ status: c.status === "closed" ? "open" : "closed" })}>{t(c.status === "closed" ? "messages.reopen" : "messages.close")}</button>}
       </div>
     </header>
   );

@@ -71,8 +71,8 @@ function Head({ message: v, back, busy, onChange }: { message: Voicemail; back: 
         <TextButton number={v.from_number} name={name} />
         {!v.contact && <AddContact number={v.from_number} />}
         {onChange && (v.status === "new"
-          ? <button type="button" className="button" disabled={busy} onClick={() => onChange({ status: "read" })}><Icon name="check" size={16} />{t("voicemail.mark_heard")}</button>
-          : <button type="button" className="button" disabled={busy} onClick={() => onChange({ status: "new" })}>{t("voicemail.mark_new")}</button>)}
+          ? <button type="button" className="button" onClick={() => onChange({ status: "read" })}><Icon name="check" size={16} />{t("voicemail.mark_heard")}</button>
+          : <button type="button" className="button" onClick={() => onChange({ status: "new" })}>{t("voicemail.mark_new")}</button>)}
         {onChange && <Delete message={v} back={back} />}
       </div>
     </header>
