@@ -46,7 +46,7 @@ func TestConsole_SignInAndBack(t *testing.T) {
 	}
 	p.click("link", "Anmelden")
 	p.person.shows("Sign in")
-	p.fill("email", "dana@example.com")
+	p.fill("email", mailOf(t, "Dana"))
 	p.fill("password", consolePassword)
 	p.press("Sign in")
 	p.has("heading", "Anrufe")

@@ -35,7 +35,7 @@ func openConsole(office *fixture.Org, role, path, hz string) (p *consolePage, us
 		rig.User
 		Invitation struct{ URL string }
 	}
-	office.Want(201, "POST", "/users", map[string]any{"email": "dana@example.com", "first_name": "Dana",
+	office.Want(201, "POST", "/users", map[string]any{"email": mailOf(t, "Dana"), "first_name": "Dana",
 		"last_name": "Reed", "role": role}, &made)
 	c := open(t, microphone, made.Invitation.URL, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 		"--lang=en-GB", "--accept-lang=en-GB")

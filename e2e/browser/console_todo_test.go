@@ -17,7 +17,7 @@ func signInAgain(p *consolePage, path string) *consolePage {
 		"--lang=en-GB", "--accept-lang=en-GB")
 	other := &consolePage{person: &person{t: t, chromium: c, base: p.base}}
 	other.person.shows("Sign in")
-	other.fill("email", "dana@example.com")
+	other.fill("email", mailOf(t, "Dana"))
 	other.fill("password", consolePassword)
 	other.press("Sign in")
 	other.person.shows("supervisor of")
