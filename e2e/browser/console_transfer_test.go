@@ -94,7 +94,7 @@ func TestConsole_TransfersCalls(t *testing.T) {
 	waitTone(t, "the caller", caller, fixture.CarolTone)
 	p.has("heading", "After the call with +12125550101")
 	caller.Line.HangUp()
-	p.faultless("/contacts/screen-pop") // on a busy machine it is asked for before the call is stored, and again by the event
+	p.faultless()
 }
 
 func (p *consolePage) askCarol(desk *rig.Phone) {
@@ -106,8 +106,7 @@ func (p *consolePage) askCarol(desk *rig.Phone) {
 	p.hearsOnly("asking again", fixture.CarolTone)
 }
 
-// The bar says in words whether the call is recorded, and pauses the recording. What the state of the call forbids is refused in words,
-// with what is possible.
+// The bar says in words whether the call is recorded, and pauses the recording. If the recording is stopped elsewhere, the bar says so.
 func TestConsole_PausesRecording(t *testing.T) {
 	limit.Budget(t, time.Minute, "a browser takes a call")
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
@@ -123,13 +122,10 @@ func TestConsole_PausesRecording(t *testing.T) {
 	p.has("button", "Pause")
 	id := office.LiveCall(func(map[string]any) bool { return true })["id"].(string)
 	office.Want(200, "POST", "/calls/"+id+"/recording/stop", nil, nil)
-	p.click("button", "Pause")
-	p.has("alert", "")
-	p.shows("the call is not recorded", "Possible now:", "hold", "transfer")
-	p.checked("bar-refused")
-	p.has("button", "Hold")
 	p.has("StaticText", "Recording stopped")
+	p.hasNot("button", "Pause")
+	p.has("button", "Hold")
 	caller.Line.HangUp()
 	p.has("heading", "After the call with +12125550101")
-	p.faultless("409")
+	p.faultless()
 }
