@@ -96,6 +96,10 @@ func TestTools_RunOrganisation(t *testing.T) {
 	if code := a.refused("remove_user", map[string]any{"user_id": user}); code != "confirmation_required" {
 		t.Errorf("remove_user without a person's word: %s", code)
 	}
+	if code := a.refused("remove_user", map[string]any{"user_id": user, "confirm": true}); code != "in_use" { // the flow rings the user
+		t.Errorf("remove_user to whom a flow leads: %s", code)
+	}
+	org.Want(204, "DELETE", "/flows/"+text(flow, "flow", "id"), nil, nil)
 	gone := a.want("remove_user", map[string]any{"user_id": user, "confirm": true})
 	if text(gone, "released_extension") == "" || org.Do("GET", "/users/"+user, nil).JSON()["status"] == "active" {
 		t.Errorf("remove_user: %v", gone)

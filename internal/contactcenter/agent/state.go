@@ -120,10 +120,10 @@ func (x *State) currentChoice(now time.Time) choice {
 // nextChoiceApplies reports whether the choice for the time after the current call applies now.
 func (x *State) nextChoiceApplies() bool { return x.row.nextChoice != nil && x.busyCall == "" }
 
-// isWithdrawn reports whether an agent became unavailable while a queue offers the agent a call: the agent is on another call, chose to be
-// away, has no registered phone, or is suspended. If the agent is on the offered call already, as in a callback, it returns false.
+// isWithdrawn reports whether an agent became unavailable while a queue offers the agent a call: the agent chose to be away,
+// has no registered phone, or is suspended. If the agent is on the offered call already, as in a callback, it returns false.
 func (x *State) isWithdrawn() bool {
-	return x.offeredCall != "" && x.offeredCall != x.busyCall && (x.busyCall != "" || x.Availability != Available || x.Devices == 0 || x.suspended)
+	return x.offeredCall != "" && x.offeredCall != x.busyCall && (x.Availability != Available || x.Devices == 0 || x.suspended)
 }
 
 // derive computes the presence (api-surface 7.8) and the time of its next change without an event.

@@ -37,7 +37,6 @@ var withdrawals = map[string]func(h *fixture, user, queue string){
 	},
 	"no member any more":    func(h *fixture, user, queue string) { h.do("DELETE", "/queues/"+queue+"/members/"+user, nil).Want(204) },
 	"queues of the user":    func(h *fixture, user, _ string) { h.do("PATCH", "/users/"+user, `{"queue_ids":[]}`).Want(200) },
-	"on another call":       func(h *fixture, user, _ string) { h.pickUpAnother(user) },
 	"phone no longer there": func(h *fixture, user, _ string) { h.unregister(user) },
 	"suspended without phone": func(h *fixture, user, _ string) {
 		h.unregister(user)
@@ -60,28 +59,7 @@ func (h *fixture) unregister(user string) {
 	}
 }
 
-// pickUpAnother lets a user answer another call.
-func (h *fixture) pickUpAnother(user string) {
-	id := db.NewID("call")
-	n := call.New{Org: h.org, ID: id, Direction: call.Inbound, Source: "inbound", From: "+12125550188", To: "+12125550100", StartedAt: h.now(),
-		Status: call.Ringing}
-	err := h.calls.Begin(h.ctx, n)
-	if err == nil {
-		err = h.calls.Change(h.ctx, call.Change{Org: h.org, ID: id, Revision: 1, At: h.now(), Row: call.State{Status: call.InProgress,
-			AnsweredAt: h.now()}, Legs: []call.LegState{{ID: db.NewID("leg"), Role: "agent", UserID: user, Status: "answered",
-			StartedAt: h.now(), AnsweredAt: h.now()}}})
-	}
-	if err == nil {
-		h.agents.CallChanged(h.org, id)
-		err = h.agents.PublishChanged(h.ctx)
-	}
-	if err != nil {
-		panic(err)
-	}
-}
-
 // https://github.com/signalwire/freeswitch/pull/800
-// https://github.com/2600hz/kazoo/pull/2689
 func TestWithdrawn_OfferCanceledWithoutMiss(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
