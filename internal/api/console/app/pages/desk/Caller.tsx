@@ -8,7 +8,8 @@ import { moment, t, textOf, type Key } from "../../words/words";
 
 /** What is known of the other party. Sources that answer late are added below, so that nothing above moves. */
 export function Caller({ callID, number, name }: { callID: string | undefined; number: string; name: string | undefined }) {
-  const may = useScope("contacts:read");
+  // Colleagues call from extensions, of which contacts know nothing.
+  const may = useScope("contacts:read") && !/^\d{1,6}$/.test(number);
   const known = useReadIfPresent("contacts.screen_pop", { query: callID ? { call_id: callID, phone: number } : { phone: number } }, may);
   useEffect(() => onEvent(({ kind, data }) => {
     if (kind === "screen_pop" && (data["call_id"] === callID || data["phone"] === number)) void queries.invalidateQueries({ queryKey: ["contacts.screen_pop"] });
