@@ -87,7 +87,7 @@ func TestConsole_Contacts(t *testing.T) {
 	p.faultless("422")
 }
 
-// A file is imported, what could not be read is told, and two contacts that are one person are merged.
+// A file is imported, and the page lists the lines that could not be read. Two contacts of the same person are merged.
 func TestConsole_ImportAndMerge(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "a browser imports and merges contacts, and each state is examined in three sizes and colours")
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})

@@ -109,7 +109,7 @@ func hearsNot(t testing.TB, who string, p fixture.Listener, hz float64) {
 	}
 }
 
-// deskWithPhone opens the desk of an agent whose telephone is on, and a number that rings them.
+// deskWithPhone opens the desk of an agent, turns the telephone on, and returns a number that rings it.
 func deskWithPhone(office *fixture.Org) (p *consolePage, user rig.User, way fixture.Carrier) {
 	p, user = openConsole(office, "agent", "/console/desk", fmt.Sprint(browserTone))
 	p.listenToPage("/console/desk")
@@ -141,7 +141,7 @@ func (p *consolePage) callBrowser(office *fixture.Org, way fixture.Carrier, answ
 	return got.caller
 }
 
-// The person at the browser hears the caller, nobody on hold, and the caller again.
+// The page plays the caller's audio, no audio while the call is on hold, and the caller's audio again.
 func TestConsole_HearsCaller(t *testing.T) {
 	limit.Budget(t, 90*time.Second, "a browser takes a call, and each state is heard for some seconds")
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})

@@ -34,7 +34,7 @@ func (p *consolePage) anotherTab(path string) *consolePage {
 	return tab
 }
 
-// front shows the tab: what is hidden has no accessibility tree.
+// front brings the tab to the front, because a hidden tab has no accessibility tree.
 func (p *consolePage) front() {
 	p.t.Helper()
 	if r, err := p.command("Page.bringToFront", map[string]any{}); err != nil || r.Error != nil {

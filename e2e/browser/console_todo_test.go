@@ -26,7 +26,7 @@ func signInAgain(p *consolePage, path string) *consolePage {
 	return other
 }
 
-// A missed call, a voicemail message and an unread text are in the list of two browsers. What is done in one disappears from the other.
+// Two browsers list a missed call, a voicemail message and an unread text. An item that is handled in one disappears from the other.
 func TestConsole_TodoInTwoBrowsers(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "two browsers follow calls and messages, and the list is examined in three sizes and colours")
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})

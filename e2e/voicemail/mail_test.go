@@ -152,7 +152,7 @@ func signInByMail(m *voicemailOffice, mails <-chan string, email, role string) *
 	return browser
 }
 
-// waitMail returns the next mail whose fields have a text: its fields, its text and what is attached.
+// waitMail waits for the next mail whose header has a text. It returns its header, body and attachments.
 func waitMail(t testing.TB, mails <-chan string, has string) (head, text string, attached []byte) {
 	t.Helper()
 	for {
@@ -173,7 +173,7 @@ func waitMail(t testing.TB, mails <-chan string, has string) (head, text string,
 	}
 }
 
-// readParts returns the text of a mail and what is attached.
+// readParts returns the body and the attachments of a mail.
 func readParts(t testing.TB, msg *mail.Message) (text string, attached []byte) {
 	t.Helper()
 	kind, params, err := mime.ParseMediaType(msg.Header.Get("Content-Type"))

@@ -165,11 +165,11 @@ func (d *demo) printNextSteps(key, callID, link string) {
   API reference   %[1]s/docs
   your key        %[2]s
 
-  curl -H 'Authorization: Bearer %[2]s' %[1]s/v1/calls/%[3]s
-  curl -H 'Authorization: Bearer %[2]s' '%[1]s/v1/calls/%[3]s/transcript?format=text'
-  curl -H 'Authorization: Bearer %[2]s' -L '%[1]s/v1/calls/%[3]s/recording?format=audio' -o call.wav
+  curl -H 'Authorization: Bearer %[2]s' %[1]s/api/v1/calls/%[3]s
+  curl -H 'Authorization: Bearer %[2]s' '%[1]s/api/v1/calls/%[3]s/transcript?format=text'
+  curl -H 'Authorization: Bearer %[2]s' -L '%[1]s/api/v1/calls/%[3]s/recording?format=audio' -o call.wav
   curl -H 'Authorization: Bearer %[2]s' -H 'Content-Type: application/json' \
-       -d '{"query":"wants a call back"}' %[1]s/v1/memory/search
+       -d '{"query":"wants a call back"}' %[1]s/api/v1/memory/search
 
   Register a softphone of your own: POST /users gives its credentials; the registrar is %[4]s.
 `, base, key, callID, d.server.SIPAddr(), link)
