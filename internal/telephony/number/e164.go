@@ -18,14 +18,42 @@ func Parse(text, country string) (e164 string, ok bool) {
 }
 
 func parse(text, country string) (e164 string, ok bool) {
-	n, err := phonenumbers.Parse(strings.TrimRight(Written(text), "*"), country)
-	if err != nil || n.GetExtension() != "" {
+	e164, extension, ok := read(text, country)
+	if !ok || extension != "" {
 		return "", false
 	}
-	if !phonenumbers.IsPossibleNumber(n) {
-		return FormerSpelling(n)
+	return e164, true
+}
+
+// read reads a number as Parse does, and its extension, which Parse refuses because nothing can be dialled behind a number.
+func read(text, country string) (e164, extension string, ok bool) {
+	n, err := ParseDialled(strings.TrimRight(Written(text), "*"), country)
+	if err != nil {
+		return "", "", false
 	}
-	return phonenumbers.Format(n, phonenumbers.E164), true
+	extension, n.Extension = n.GetExtension(), nil
+	if !phonenumbers.IsPossibleNumber(n) {
+		e164, ok = FormerSpelling(n)
+		return e164, extension, ok
+	}
+	return phonenumbers.Format(n, phonenumbers.E164), extension, true
+}
+
+// ParseDialled reads a number as the library does. In countries with other digits for a call abroad, such as 011, it also reads 00, which
+// most of the world writes and carriers send (ITU-T E.164 §A.4), if the result is a valid number and the text has no other reading.
+func ParseDialled(text, country string) (*phonenumbers.PhoneNumber, error) {
+	n, err := phonenumbers.Parse(text, country)
+	if err == nil && phonenumbers.IsPossibleNumber(n) {
+		return n, nil
+	}
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(text, "tel:"), "00")
+	if !ok {
+		return n, err
+	}
+	if abroad, e := phonenumbers.Parse("+"+rest, country); e == nil && phonenumbers.IsValidNumber(abroad) {
+		return abroad, nil
+	}
+	return n, err
 }
 
 // parseKey is a number as it is written, and the country in which it is dialled.

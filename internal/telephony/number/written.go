@@ -104,11 +104,16 @@ func FromURL(text string) string {
 const longestExtension = 6
 
 // Stored returns a number as calls and messages store it, for comparisons: in E.164, or unchanged if it is an extension, a short number or
-// a name such as anonymous.
+// a name such as anonymous. Of a number with an extension behind it, it returns the number.
 func Stored(text, country string) string {
 	plain := Written(text)
-	if e164, ok := Parse(plain, country); ok && len(plain) > longestExtension {
-		return e164
+	if len(plain) > longestExtension {
+		if e164, ok := Parse(plain, country); ok {
+			return e164
+		}
+		if e164, _, ok := read(plain, country); ok {
+			return e164
+		}
 	}
 	if plain == "" {
 		return text

@@ -81,3 +81,23 @@ func TestStored(t *testing.T) {
 		t.Errorf("a lost plus: %q", got)
 	}
 }
+
+// In a country with its own digits for a call abroad, 00 and + are the same at each place that reads a number, and an extension does not
+// hide the number before it.
+func TestStored_SpellingsFromAbroad(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"0049 30 901820": "+4930901820", "011 49 30 901820": "+4930901820", "00 49 (0)30 901820": "+4930901820",
+		"tel:0049-30-901820": "+4930901820", "+4930901820;ext=12": "+4930901820", "tel:+4930901820;ext=3": "+4930901820",
+		"202-555-0123 ext. 9": "+12025550123", "0049 30": "0049 30", "00": "00", "002025550123": "002025550123", "anonymous": "anonymous", "101": "101",
+	} {
+		if got := Stored(text, "US"); got != want {
+			t.Errorf("%q is stored as %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{"0049 30 901820": "+4930901820", "00112": "", "+4930901820;ext=12": "", "0000000000000": ""} {
+		if got, ok := Parse(text, "US"); got != want && ok {
+			t.Errorf("%q is read as %q, want %q", text, got, want)
+		}
+	}
+}

@@ -130,7 +130,7 @@ func (p Policy) Evaluate(dialled string) PolicyDecision {
 	if why := p.closed(); why != Allowed {
 		return PolicyDecision{Reason: why}
 	}
-	n, err := phonenumbers.Parse(normalizeDialled(dialled), p.Country)
+	n, err := number.ParseDialled(normalizeDialled(dialled), p.Country)
 	if err != nil {
 		return PolicyDecision{Reason: InvalidNumber}
 	}

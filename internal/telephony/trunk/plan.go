@@ -45,14 +45,14 @@ func (s *Service) Plan(ctx context.Context, orgID, dialled string) (Plan, error)
 	policy := PolicyOf(o)
 	v := policy.EvaluateCall(dialled)
 	if v.Reason != Allowed {
-		return Plan{}, &Refusal{v.Reason, dialled, v.Country, v.Type}
+		return Plan{Number: v.Number, Country: v.Country, Type: v.Type}, &Refusal{v.Reason, dialled, v.Country, v.Type}
 	}
 	ways, err := s.Routes(ctx, orgID, v.Number, v.Country)
 	if err != nil {
 		return Plan{}, err
 	}
 	if len(ways) == 0 {
-		return Plan{}, &Refusal{NoTrunk, dialled, v.Country, v.Type}
+		return Plan{Number: v.Number, Country: v.Country, Type: v.Type}, &Refusal{NoTrunk, dialled, v.Country, v.Type}
 	}
 	limit := policy.CallLimit()
 	limit.Zone = s.timezone(o.Timezone)
