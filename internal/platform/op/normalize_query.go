@@ -38,7 +38,7 @@ func normalizeQuery(h huma.Context) (bound string, e *Error) {
 			}
 			// an invalid cursor has an error of its own
 			if (strings.IndexByte(all[i], 0) >= 0 || !utf8.ValidString(all[i])) && name != "cursor" {
-				wrong = append(wrong, Field(name, "invalid_value", noNUL))
+				wrong = append(wrong, Field(name, "invalid_value", noNUL+", and must be UTF-8"))
 			}
 		}
 		if len(all) < 2 {

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
+	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -195,7 +197,7 @@ var decoderError = regexp.MustCompile(`cannot unmarshal (\w+).* into Go (?:struc
 // wrongValue returns the violation of a decoder's error. It names the member and the type as JSON does.
 func wrongValue(message string) Violation {
 	m := decoderError.FindStringSubmatch(message)
-	_, field, _ := strings.Cut(m[2], ".")
+	field := memberPath(m[2])
 	if field == "" {
 		field = "body"
 	}
@@ -215,6 +217,14 @@ func wrongValue(message string) Violation {
 		what = "a list"
 	}
 	return Field(field, "invalid_type", "must be "+what)
+}
+
+// memberPath returns the path of a member without the names of Go types: the first name, and those of embedded structs. Members of the API
+// begin with a small letter.
+func memberPath(path string) string {
+	_, path, _ = strings.Cut(path, ".")
+	names := slices.DeleteFunc(strings.Split(path, "."), func(n string) bool { return n != "" && unicode.IsUpper(rune(n[0])) })
+	return strings.Join(names, ".")
 }
 
 // missing sets the field to the missing member. The library reports the object that lacks it.
