@@ -53,6 +53,29 @@ func TestUnknownMethod_EveryRevision(t *testing.T) {
 	wantError(t, "2026-07-28", r, "7", -32601)
 }
 
+// A request before initialize, and a post that is no message, get a JSON-RPC error with a code, in each revision with sessions.
+func TestPost_WithoutSessionOrMessage(t *testing.T) {
+	t.Parallel()
+	s := rig.Shared(t, rig.Options{})
+	org := s.Org("live")
+	for _, revision := range []string{"2025-03-26", "2025-06-18", "2025-11-25"} {
+		for body, want := range map[string]struct {
+			id   string
+			code int
+		}{
+			`{"jsonrpc":"2.0","id":7,"method":"tools/list"}`: {"7", -32600},
+			`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"get_live_calls","arguments":{}}}`: {`"x"`, -32600},
+			`xx`: {"null", -32700}, `[]`: {"null", -32700}, `{"jsonrpc":"1.0","id":3,"method":"ping"}`: {"null", -32700},
+		} {
+			r := post(t, address(s), org.Key, body, "MCP-Protocol-Version", revision)
+			wantError(t, revision+" "+body, r, want.id, want.code)
+			if r.status != 400 || r.header.Get("Mcp-Session-Id") != "" {
+				t.Errorf("%s %s: %d, session %q", revision, body, r.status, r.header.Get("Mcp-Session-Id"))
+			}
+		}
+	}
+}
+
 // wantError checks that an answer is a JSON-RPC error with an id and a code.
 func wantError(t *testing.T, revision string, r reply, id string, code int) {
 	t.Helper()

@@ -99,13 +99,22 @@ func serveChecked(w http.ResponseWriter, r *http.Request, v *sender, next http.H
 		return
 	}
 	all, batch := rpcRequests(v.body)
-	if faults := faultsOf(all, rpcRequest.fault); len(faults) > 0 {
+	check := rpcRequest.fault
+	if lacksSession(r) {
+		check = rpcRequest.uninitialized
+	}
+	if faults := faultsOf(all, check); len(faults) > 0 {
 		writeFaults(w, r, faults, batch)
 		return
 	}
 	held := &refusalWriter{ResponseWriter: w}
 	next.ServeHTTP(held, r)
 	held.finish(all, func(faults []rpcFault) { writeFaults(w, r, faults, batch) })
+}
+
+// lacksSession reports whether a request of a revision with sessions names none.
+func lacksSession(r *http.Request) bool {
+	return r.Header.Get("Mcp-Protocol-Version") < statelessRevision && r.Header.Get("Mcp-Session-Id") == ""
 }
 
 // checkOrigin refuses requests from pages of foreign origins, and sets the CORS headers for allowed ones.

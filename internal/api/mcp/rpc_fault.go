@@ -87,6 +87,23 @@ func (r rpcRequest) fault() *rpcFault {
 	return nil
 }
 
+// beforeInitialize lists the known methods that a client may call before initialize.
+var beforeInitialize = set("initialize", "ping", "server/discover")
+
+// perRequestRevision is the member of params._meta with which a request of the stateless revision names its revision.
+const perRequestRevision = "io.modelcontextprotocol/protocolVersion"
+
+// uninitialized returns the error of a request before initialize, or the one that fault returns. The SDK answers such a request with the
+// code 0, and opens a session for it.
+func (r rpcRequest) uninitialized() *rpcFault {
+	if f := r.fault(); f != nil || !r.isCall() || paramTypes[*r.Method] == nil || beforeInitialize[*r.Method] ||
+		bytes.Contains(r.Params, []byte(perRequestRevision)) {
+		return f
+	}
+	f := newFault(r.ID, jsonrpc.CodeInvalidRequest, *r.Method+" is not possible yet: send initialize first, and its Mcp-Session-Id with each request")
+	return &f
+}
+
 // maxExactInteger is the highest integer that every JSON decoder keeps (RFC 8259 §6).
 const maxExactInteger = 1<<53 - 1
 
@@ -141,16 +158,21 @@ func faultsOf(all []rpcRequest, of func(rpcRequest) *rpcFault) (faults []rpcFaul
 	return faults
 }
 
-// writeFaults answers a post with errors. From the stateless revision on, the HTTP status shows them too.
+// writeFaults answers a post with errors. From the stateless revision on, and if the session is missing (2025-06-18, "Session
+// Management"), the HTTP status shows them too.
 func writeFaults(w http.ResponseWriter, r *http.Request, faults []rpcFault, batch bool) {
 	status := http.StatusOK
-	if r.Header.Get("Mcp-Protocol-Version") >= statelessRevision {
+	if r.Header.Get("Mcp-Protocol-Version") >= statelessRevision || lacksSession(r) {
 		status = http.StatusBadRequest
 	}
-	var answer any = faults[0]
 	if batch {
-		answer = faults
+		writeJSON(w, status, faults)
+		return
 	}
+	writeJSON(w, status, faults[0])
+}
+
+func writeJSON(w http.ResponseWriter, status int, answer any) {
 	b, err := encode(answer)
 	if err != nil {
 		w.WriteHeader(http.StatusInternalServerError)
@@ -188,7 +210,8 @@ func (w *refusalWriter) Write(p []byte) (int, error) {
 // Unwrap returns the writer below, for http.ResponseController.
 func (w *refusalWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// finish writes a refusal: by answer if it is one of a JSON-RPC message, else unchanged. A refused notification gets no error.
+// finish writes a refusal: by answer if it is one of a JSON-RPC message, else as an error without id (JSON-RPC 2.0 §5). A refused
+// notification gets no error.
 func (w *refusalWriter) finish(all []rpcRequest, answer func([]rpcFault)) {
 	if w.held == nil {
 		return
@@ -202,15 +225,23 @@ func (w *refusalWriter) finish(all []rpcRequest, answer func([]rpcFault)) {
 		w.Header().Del("Content-Type")
 		w.ResponseWriter.WriteHeader(http.StatusAccepted)
 	default:
-		w.ResponseWriter.WriteHeader(http.StatusBadRequest)
-		_, _ = w.ResponseWriter.Write(w.held.Bytes())
+		writeJSON(w.ResponseWriter, http.StatusBadRequest, newFault(nil, codeOf(text), strings.TrimPrefix(text, malformedPayload)))
 	}
+}
+
+// codeOf returns the JSON-RPC code of a refusal that names no message.
+func codeOf(text string) int64 {
+	if strings.HasPrefix(text, malformedPayload) {
+		return jsonrpc.CodeParseError
+	}
+	return jsonrpc.CodeInvalidRequest
 }
 
 // Beginnings of the SDK's texts for a message that it refuses.
 const (
-	notHandled     = "JSON RPC not handled: "
-	invalidRequest = "invalid request: "
+	notHandled       = "JSON RPC not handled: "
+	invalidRequest   = "invalid request: "
+	malformedPayload = "malformed payload: "
 )
 
 func isRefusal(text string) bool {

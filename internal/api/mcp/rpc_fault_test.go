@@ -82,11 +82,13 @@ func TestServeChecked_RefusalsOfSDK(t *testing.T) {
 		{unknown, `JSON RPC not handled: "a/b" unsupported`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"unknown method a/b"}}`, 200},
 		{notice, `JSON RPC not handled: "a/b" unsupported`, ``, 202},
 		{unknown, `invalid request: unexpected id for "a/b"`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"unexpected id for \"a/b\""}}`, 200},
-		{unknown, `Bad Request: something else`, "Bad Request: something else\n", 400},
+		{unknown, `Bad Request: something else`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Bad Request: something else"}}`, 400},
+		{`xx`, `malformed payload: x`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`, 400},
 		{`[` + unknown + `,{"jsonrpc":"2.0","id":"x","method":"ping"},` + notice + `]`, `JSON RPC not handled: "a/b" unsupported`,
 			`[{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"unknown method a/b"}},{"jsonrpc":"2.0","id":"x","error":{"code":-32600,"message":"not run, because another message of the batch is refused"}}]`, 200},
 	} {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", nil)
+		r.Header.Set("Mcp-Session-Id", "x")
 		serveChecked(w, r, &sender{body: []byte(c.body)}, refuse(c.text))
 		if got := w.Body.String(); got != c.want || w.Code != c.status {
 			t.Errorf("%s: %d %s, want %d %s", c.body, w.Code, got, c.status, c.want)

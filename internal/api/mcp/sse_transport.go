@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +27,7 @@ type stream struct {
 	owner      string
 	org        string
 	lastSender atomic.Pointer[sender] // sender of the last message
+	begun      atomic.Bool            // initialize was posted
 	connected  chan struct{}          // closed when connection is set
 	connection sdk.Connection
 }
@@ -94,13 +96,24 @@ func (a *streams) post(w http.ResponseWriter, r *http.Request, id string, v *sen
 	}
 	st.lastSender.Store(v)
 	all, _ := rpcRequests(v.body)
-	if faults := faultsOf(all, rpcRequest.fault); len(faults) > 0 {
+	if faults := faultsOf(all, st.check(all)); len(faults) > 0 {
 		st.answer(w, r, faults)
 		return
 	}
 	held := &refusalWriter{ResponseWriter: w}
 	st.transport.ServeHTTP(held, r)
 	held.finish(all, func(faults []rpcFault) { st.answer(w, r, faults) })
+}
+
+// check returns the check of posted requests, and notes that initialize is among them.
+func (st *stream) check(all []rpcRequest) func(rpcRequest) *rpcFault {
+	if slices.ContainsFunc(all, func(r rpcRequest) bool { return r.isCall() && *r.Method == "initialize" }) {
+		st.begun.Store(true)
+	}
+	if st.begun.Load() {
+		return rpcRequest.fault
+	}
+	return rpcRequest.uninitialized
 }
 
 // answer sends errors on the stream, where the client waits for them.
