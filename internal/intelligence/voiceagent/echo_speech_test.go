@@ -156,7 +156,10 @@ func TestConverse_EchoOfSpeech(t *testing.T) {
 
 func talkWithEcho(t *testing.T, line *echoingLine) {
 	t.Helper()
-	m := &testModel{reply: func(_ context.Context, _ int, say func(string)) ([]ToolCall, error) { say(networkAnswer); return nil, nil }}
+	m := &testModel{reply: func(_ context.Context, _ int, say func(string)) ([]ToolCall, error) {
+		say(networkAnswer)
+		return nil, nil
+	}}
 	voice := recordedVoice{phraseIn("en", disclosure): recorded(t, "7-agent"), "Hello you.": recorded(t, "1-agent"),
 		networkAnswer: recorded(t, "5-agent"), phraseIn("en", connecting): recorded(t, "3-agent")}
 	result, end := converse(t, line, m, line.hears, func(s *Service) { s.Synthesizer = voice })
