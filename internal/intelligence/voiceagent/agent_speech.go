@@ -307,6 +307,13 @@ func (p *agentSpeech) interruptible() bool {
 	return p.set.Interruptible && p.partsHeard >= p.uninterruptible
 }
 
+// isHeard reports whether it has begun to play.
+func (p *agentSpeech) isHeard() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.first.IsZero()
+}
+
 // audible reports whether it is playing, and whether it has only just begun.
 func (p *agentSpeech) audible() (is, soon bool) {
 	p.mu.Lock()

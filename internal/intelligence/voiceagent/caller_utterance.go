@@ -10,10 +10,12 @@ import (
 type callerUtterance struct {
 	pcm           []int16
 	began         time.Time
-	loud          int       // loud frames
-	last          time.Time // last loud frame
-	requestedAt   int       // loud frames when the transcription was requested; -1: not requested since
-	transcribed   bool      // the transcription is complete
+	loud          int           // loud frames
+	last          time.Time     // last loud frame
+	silent        time.Duration // audio since the last loud frame
+	heard         time.Time     // last frame
+	requestedAt   int           // loud frames when the transcription was requested; -1: not requested since
+	transcribed   bool          // the transcription is complete
 	text          string
 	transcribedAt time.Time // time of the transcription
 	err           error
@@ -78,7 +80,7 @@ func (t *conversation) speechThreshold() int {
 func (t *conversation) startUtterance() {
 	now := t.s.Clock.Now()
 	u := &callerUtterance{pcm: append([]int16(nil), t.recent...), began: now.Add(-windowFrames * frameDuration),
-		loud: t.activity.loudFrames(), last: now, requestedAt: -1}
+		loud: t.activity.loudFrames(), last: now, heard: now, requestedAt: -1}
 	t.recent = t.recent[:0]
 	t.utterance, t.idleSince, t.noEcho = u, time.Time{}, 0
 	if t.speech != nil && !t.speech.isOver() {
@@ -92,14 +94,24 @@ func (t *conversation) startUtterance() {
 // addFrame adds 20 ms. If the caller goes on speaking, the transcription and the speculative reply are discarded.
 func (u *callerUtterance) addFrame(pcm []int16, loud bool, now time.Time) {
 	u.pcm = append(u.pcm, pcm...)
+	u.heard = now
 	if !loud {
+		u.silent += frameDuration
 		return
 	}
 	u.loud++
-	u.last = now
+	u.last, u.silent = now, 0
 	if u.requestedAt >= 0 && u.loud-u.requestedAt >= 4 {
 		u.invalidate()
 	}
+}
+
+// maxLateness is how late frames may come, from a network or on a busy machine, before their absence counts as silence.
+const maxLateness = 300 * time.Millisecond
+
+// quiet returns how long the caller has been silent. It is the length of the silent audio: late frames are no silence.
+func (u *callerUtterance) quiet(now time.Time) time.Duration {
+	return u.silent + max(now.Sub(u.heard)-maxLateness, 0)
 }
 
 func (u *callerUtterance) invalidate() {
@@ -126,7 +138,7 @@ func (t *conversation) dropUtterance() {
 // checkUtterance transcribes the utterance after a pause, and ends it once the pause is long enough for its words.
 func (t *conversation) checkUtterance(now time.Time) {
 	u := t.utterance
-	quiet := now.Sub(u.last)
+	quiet := u.quiet(now)
 	spoke := time.Duration(len(u.pcm)) * time.Second / 8000
 	if spoke > maxUtterance {
 		quiet = max(quiet, maxPause)
@@ -258,13 +270,15 @@ func (t *conversation) answer(u *callerUtterance) {
 	t.startAnswer(r)
 }
 
-// countCutOff counts the consecutive answers of the agent that the caller interrupts.
+// countCutOff counts the consecutive answers of the agent that the caller interrupts. Words before an answer is heard belong to what the
+// caller said before it, and change nothing.
 func (t *conversation) countCutOff(u *callerUtterance) {
 	switch {
 	case t.reply == nil: // an announcement, or silence
 		t.cutOffs = 0
 	case u.bargeIn && t.hasMoreToSay():
 		t.cutOffs++
+	case t.speech != nil && !t.speech.isHeard():
 	default:
 		t.cutOffs = 0
 	}

@@ -213,7 +213,7 @@ func (f transcriberFunc) Transcribe(_ context.Context, pcm []int16, _ []string, 
 func (transcriberFunc) Ready(context.Context) error { return nil }
 
 // converse runs a conversation until it ends or end is called.
-func converse(t *testing.T, line *testLine, m *testModel, hears transcriberFunc, set func(*Service)) (result <-chan Result, end func()) {
+func converse(t *testing.T, line Caller, m *testModel, hears transcriberFunc, set func(*Service)) (result <-chan Result, end func()) {
 	t.Helper()
 	s := New(Config{DB: &db.DB{}, Log: slog.New(slog.DiscardHandler), Synthesizer: testVoice{}, Transcriber: hears,
 		Models: ModelFunc(func(ConversationSettings) LanguageModel { return m }), Redactions: redact.Off{}})
