@@ -28,7 +28,7 @@ func TestGoldenDescription(t *testing.T) {
 // TestGoldenTools compares the MCP tools with the copy in the tree: names, scopes, hints and schemas.
 func TestGoldenTools(t *testing.T) {
 	d := newHTTPServer(t)
-	tools := mcp.New(mcp.Config{Operations: d.Operations, API: toolAPI{Server: d}, OAuth: toolOAuth{}, Log: slog.New(slog.DiscardHandler)})
+	tools := mcp.New(mcp.Config{Operations: d.Operations(), API: toolAPI{Server: d}, OAuth: toolOAuth{}, Log: slog.New(slog.DiscardHandler)})
 	defer tools.Close()
 	all, err := tools.Tools()
 	if err != nil {

@@ -68,8 +68,7 @@ func TestStream_LimitPerSession(t *testing.T) {
 // The end of a session ends its streams at once, and no others.
 func TestStream_EndsWithSession(t *testing.T) {
 	t.Parallel()
-	s := newFixture(t, dbtest.SQLite(t))
-	s.stream.Heartbeat = time.Hour // each one checks the credential
+	s := newFixtureWith(t, dbtest.SQLite(t), time.Hour) // each heartbeat checks the credential
 	s.mu.Lock()
 	s.principal.Kind, s.principal.KeyID, s.principal.UserID = access.BrowserSession, "ses_1", ""
 	s.mu.Unlock()

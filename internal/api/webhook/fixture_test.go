@@ -147,7 +147,7 @@ func (h *fixture) get(path string) *optest.Answer {
 
 func (h *fixture) publish(events ...event.Payload) {
 	h.t.Helper()
-	err := h.DB.Tx(context.Background(), func(tx db.Querier) error {
+	err := h.cfg.DB.Tx(context.Background(), func(tx db.Querier) error {
 		for _, p := range events {
 			if err := h.outbox.Publish(context.Background(), tx, h.org, p); err != nil {
 				return err

@@ -41,7 +41,7 @@ type Config struct {
 
 // Service serves the account pages. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg       Config
 	hashSlots chan struct{} // semaphore for password hashing
 }
 
@@ -49,7 +49,7 @@ type Service struct {
 func New(c Config) *Service {
 	wiring.Check(c)
 	c.Clock = clock.OrSystem(c.Clock)
-	return &Service{Config: c, hashSlots: make(chan struct{}, 2)}
+	return &Service{cfg: c, hashSlots: make(chan struct{}, 2)}
 }
 
 // Mount registers the pages.
@@ -108,8 +108,8 @@ func (s *Service) HasPassword(ctx context.Context, q db.Querier, org, user strin
 
 // Sweep deletes expired sessions, links and failed attempts.
 func (s *Service) Sweep(ctx context.Context) (gone int64, err error) {
-	now := s.Clock.Now()
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	now := s.cfg.Clock.Now()
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		gone = 0
 		return sweep(ctx, tx, &gone, db.At(now), db.At(now.Add(-24*time.Hour)))
 	})

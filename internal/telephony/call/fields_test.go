@@ -60,10 +60,10 @@ func (parts) NoteSyncs(context.Context, db.Querier, string, []string) (map[strin
 func TestFields_AllWritten(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o := &testOrg{calltest.New(t, d, func(*calltest.Org) []op.Operation {
+		withParts := func(c *call.Config) { c.Queues, c.Transcripts, c.Contacts = parts{}, parts{}, parts{} }
+		o := &testOrg{calltest.NewWith(t, d, withParts, func(*calltest.Org) []op.Operation {
 			return disposition.New(disposition.Config{DB: d, Queues: parts{}}).Operations()
 		})}
-		o.Calls.Queues, o.Calls.Transcripts, o.Calls.Contacts = parts{}, parts{}, parts{}
 		calls, records := map[string]bool{}, map[string]bool{}
 		see := func(id string) {
 			t.Helper()
