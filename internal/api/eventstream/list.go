@@ -116,8 +116,8 @@ func (in *ListIn) filter(p access.Principal, view visibility.View) (func() *db.F
 func checkReadable(names []string, held []access.Scope) error {
 	for _, name := range names {
 		if need := event.Kind(name).Need(); !need.MetBy(held) {
-			return &op.Error{Code: "insufficient_scope", Detail: name + " needs " + need.String() + "; leave it out, or use a key that holds it",
-				Extra: map[string]any{"required_scopes": need.Alternatives()[0]}}
+			return &op.Error{Code: "insufficient_scope", Detail: name + " needs " + need.String() +
+				"; leave it out, or use a key that holds it", Extra: map[string]any{"required_scopes": need.Alternatives()[0]}}
 		}
 	}
 	return nil

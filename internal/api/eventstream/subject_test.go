@@ -17,8 +17,10 @@ func TestStream_FiltersBySubject(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := newFixture(t, d)
 		call, queue, user, other := "call_1", "que_1", "usr_1", "usr_2"
-		for _, p := range []event.Payload{event.CallRinging{CallID: "call_2", UserID: &other}, event.CallRinging{CallID: call, UserID: &user},
-			event.CallAnswered{CallID: call, AgentID: &user, QueueID: &queue, AgentName: &call}, event.QueueUpdated{QueueID: queue, QueueName: user},
+		for _, p := range []event.Payload{event.CallRinging{CallID: "call_2", UserID: &other},
+			event.CallRinging{CallID: call, UserID: &user},
+			event.CallAnswered{CallID: call, AgentID: &user, QueueID: &queue, AgentName: &call},
+			event.QueueUpdated{QueueID: queue, QueueName: user},
 			event.AgentPresence{AgentID: user, CallID: &call}, event.AgentPresence{AgentID: other},
 			event.VoicemailReceived{CallID: "call_3", Mailbox: event.Mailbox{Type: "user", ID: user}},
 			event.CallMissed{CallID: "call_4", QueueID: &queue}} {

@@ -128,7 +128,8 @@ func (s *Server) checkOrigin(w http.ResponseWriter, r *http.Request) bool {
 }
 
 func (s *Server) originAllowed(origin string) bool {
-	if slices.ContainsFunc(s.cfg.Origins, func(o string) bool { return o == "*" || strings.EqualFold(strings.TrimSuffix(o, "/"), origin) }) {
+	if slices.ContainsFunc(s.cfg.Origins,
+		func(o string) bool { return o == "*" || strings.EqualFold(strings.TrimSuffix(o, "/"), origin) }) {
 		return true
 	}
 	base, err := url.Parse(s.cfg.BaseURL)

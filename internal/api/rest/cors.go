@@ -52,5 +52,6 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 
 // originAllowed reports whether pages of an origin may use the API.
 func (s *Server) originAllowed(origin string) bool {
-	return slices.ContainsFunc(s.cfg.Origins, func(o string) bool { return o == "*" || strings.EqualFold(strings.TrimSuffix(o, "/"), origin) })
+	return slices.ContainsFunc(s.cfg.Origins,
+		func(o string) bool { return o == "*" || strings.EqualFold(strings.TrimSuffix(o, "/"), origin) })
 }

@@ -205,7 +205,8 @@ func (s *Server) recoverPanic(ctx context.Context, w http.ResponseWriter, r *htt
 	if cause == http.ErrAbortHandler {
 		panic(cause)
 	}
-	s.cfg.Log.Error("request panicked", "request", op.RequestID(ctx), "target", op.Target(ctx), "err", cause, "stack", string(debug.Stack()))
+	s.cfg.Log.Error("request panicked", "request", op.RequestID(ctx), "target", op.Target(ctx), "err", cause, "stack",
+		string(debug.Stack()))
 	op.Write(w, r.WithContext(ctx), op.Fail("internal", ""))
 }
 

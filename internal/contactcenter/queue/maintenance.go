@@ -175,9 +175,10 @@ func (s *Service) sweepLostNodes(ctx context.Context) error {
 	// tenant: reads the entries of all organisations
 	const text = `SELECT org_id, id FROM queue_entries WHERE ` + openCondition +
 		` AND status IN ('waiting', 'offering') AND lease_until <= $1 LIMIT 500`
-	return s.sweepEach(ctx, text, []any{db.At(s.cfg.Clock.Now().Add(-lostAfter))}, func(ctx context.Context, tx db.Querier, x staleRow) error {
-		return s.Leave(ctx, tx, x.org, x.id, Abandoned, "node_crash")
-	})
+	return s.sweepEach(ctx, text, []any{db.At(s.cfg.Clock.Now().Add(-lostAfter))},
+		func(ctx context.Context, tx db.Querier, x staleRow) error {
+			return s.Leave(ctx, tx, x.org, x.id, Abandoned, "node_crash")
+		})
 }
 
 // DropNode ends the entries and the ringing offers of a lost node. Each change runs under guard, which begins its transaction.

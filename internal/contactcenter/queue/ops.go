@@ -256,7 +256,8 @@ func (s *Service) OverflowingToFlow(ctx context.Context, q db.Querier, org, flow
 
 // usedBy returns the ids of objects that route to a queue, and of the calls in it.
 func (s *Service) usedBy(ctx context.Context, q db.Querier, org, id string) (used []string, err error) {
-	for _, find := range []func(context.Context, db.Querier, string, string) ([]string, error){s.cfg.Numbers.IDsOfQueue, s.cfg.Flows.UsedBy} {
+	type finder = func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
+	for _, find := range []finder{s.cfg.Numbers.IDsOfQueue, s.cfg.Flows.UsedBy} {
 		some, err := find(ctx, q, org, id)
 		if err != nil {
 			return nil, fmt.Errorf("find what leads to the queue: %w", err)

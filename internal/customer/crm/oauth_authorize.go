@@ -150,8 +150,8 @@ func (s *Service) scanAuthorization(digest string, row interface{ Scan(...any) e
 func (s *Service) findAuthorization(ctx context.Context, state string) (pendingAuthorization, error) {
 	digest := s.cfg.Seal.Digest(state)
 	// tenant: a browser sends only the state, which determines the organisation
-	return s.scanAuthorization(digest, s.cfg.DB.Read(ctx).QueryRow(ctx, `SELECT `+authorizationColumns+` FROM crm_authorizations WHERE state = $1`,
-		digest))
+	return s.scanAuthorization(digest, s.cfg.DB.Read(ctx).QueryRow(ctx,
+		`SELECT `+authorizationColumns+` FROM crm_authorizations WHERE state = $1`, digest))
 }
 
 // takeAuthorization deletes and returns an authorization of a session: its state is valid once. It returns db.ErrNone if there is none. The

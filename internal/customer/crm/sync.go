@@ -161,8 +161,8 @@ func writesOnce(a adapter.Adapter) bool {
 
 // enqueueSync enqueues the job of a sync. Jobs of one sync run in order.
 func (s *Service) enqueueSync(ctx context.Context, tx db.Querier, x Sync) error {
-	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: x.org, Queue: Queue, Lane: "crm|" + x.ConnectionID, Kind: syncKind, Args: syncArgs{x.ID},
-		MaxAttempts: syncAttempts, OrderKey: syncKind + " " + x.ID})
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: x.org, Queue: Queue, Lane: "crm|" + x.ConnectionID, Kind: syncKind,
+		Args: syncArgs{x.ID}, MaxAttempts: syncAttempts, OrderKey: syncKind + " " + x.ID})
 }
 
 // CheckContactTargets returns a violation for each of the named connections that takes no contacts.

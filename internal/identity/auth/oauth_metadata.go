@@ -36,7 +36,8 @@ func (o *OAuth) metadata(w http.ResponseWriter, _ *http.Request) {
 		Introspect: o.cfg.BaseURL + introspectPath, Scopes: access.All(), ResponseTypes: []string{"code"}, ResponseModes: []string{"query"},
 		GrantTypes: []string{"authorization_code", "refresh_token"}, Methods: []string{"none"}, RevokeMethods: []string{"none"},
 		IntrospectMethods: []string{"Bearer"},
-		Challenges:        []string{"S256"}, Identified: true, Documents: true, Resources: []string{o.cfg.BaseURL, o.cfg.BaseURL + toolPaths[0]},
+		Challenges:        []string{"S256"}, Identified: true, Documents: true,
+		Resources:     []string{o.cfg.BaseURL, o.cfg.BaseURL + toolPaths[0]},
 		Documentation: o.cfg.BaseURL + "/docs"}
 	if o.cfg.Register {
 		m.Register = o.cfg.BaseURL + registerPath

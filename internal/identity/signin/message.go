@@ -14,8 +14,8 @@ import (
 // MessagePath is the address of the pages of messages, before the id of the message.
 const MessagePath = "/account/voicemail/"
 
-// Messages finds the voicemail messages that a signed-in person may hear: the principal of the context. Its errors are *op.Error if there is
-// no such message.
+// Messages finds the voicemail messages that a signed-in person may hear: the principal of the context. Its errors are *op.Error if
+// there is no such message.
 type Messages interface {
 	Message(ctx context.Context, id string) (Message, error)
 	// Sound opens the sound of a message. The caller closes it.

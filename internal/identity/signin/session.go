@@ -195,8 +195,8 @@ func (s *Service) begin(ctx context.Context, tx db.Querier, w http.ResponseWrite
 	if half {
 		life = pendingCodeLife
 	}
-	x := session{ID: db.NewID("ses"), orgID: orgID, userID: userID, digest: s.cfg.Seal.Digest(text), pendingCode: half, CreatedAt: db.At(now),
-		expiresAt: db.At(now.Add(life)), Source: op.ClientAddress(ctx).String(), Agent: userAgent(r.UserAgent())}
+	x := session{ID: db.NewID("ses"), orgID: orgID, userID: userID, digest: s.cfg.Seal.Digest(text), pendingCode: half,
+		CreatedAt: db.At(now), expiresAt: db.At(now.Add(life)), Source: op.ClientAddress(ctx).String(), Agent: userAgent(r.UserAgent())}
 	if err := insertSession(ctx, tx, x); err != nil {
 		return fmt.Errorf("begin session: %w", err)
 	}

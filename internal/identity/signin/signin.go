@@ -70,9 +70,10 @@ func (s *Service) Mount(mux *http.ServeMux) {
 		"POST /account/keys/{id}/revoke": s.revokeKey,
 		"POST /account/keys/{id}/rotate": s.rotateKey, "GET /account/assistants": s.assistants,
 		"POST /account/assistants/{id}/revoke": s.revokeAssistant,
-		"GET /account/security":                s.security, "POST /account/password": s.changePassword, "POST /account/totp/start": s.startTOTP,
-		"POST /account/totp/confirm": s.confirmTOTP, "POST /account/totp/off": s.stopTOTP, "POST /account/sessions/{id}/end": s.signOutBrowser,
-		"GET " + MessagePath + "{id}": s.showMessage, "GET " + MessagePath + "{id}/audio": s.messageSound,
+		"GET /account/security":                s.security, "POST /account/password": s.changePassword,
+		"POST /account/totp/start": s.startTOTP, "POST /account/totp/confirm": s.confirmTOTP, "POST /account/totp/off": s.stopTOTP,
+		"POST /account/sessions/{id}/end": s.signOutBrowser,
+		"GET " + MessagePath + "{id}":     s.showMessage, "GET " + MessagePath + "{id}/audio": s.messageSound,
 		"POST /account/logout": s.logout, "GET " + op.ConfirmPath: s.showConfirm, "POST " + op.ConfirmPath: s.confirmAgain,
 	} {
 		mux.HandleFunc(pattern, s.withVisitor(s.signedIn(h)))

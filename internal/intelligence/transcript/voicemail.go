@@ -122,7 +122,8 @@ func (s *Service) readMessage(ctx context.Context, sound io.ReadSeeker, size int
 	if err := CheckLanguage(s.cfg.Recognizer, language); err != nil {
 		return nil, err
 	}
-	segments, err := s.cfg.Pool.TranscribeFile(ctx, &seekReader{r: sound}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 1}, language, v)
+	segments, err := s.cfg.Pool.TranscribeFile(ctx, &seekReader{r: sound}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 1}, language,
+		v)
 	for i := range segments {
 		segments[i].Speaker = Caller // a message has one speaker
 	}

@@ -37,8 +37,8 @@ func isSubmitted(ctx context.Context, tx db.Querier, org, id string) (known bool
 
 // fingerprint returns a digest that distinguishes messages.
 func (s *Service) fingerprint(in smpp.Incoming) string {
-	return s.cfg.Digester.Digest(fmt.Sprintf("submission %q %q %q %q %q %d", in.Account, in.From.String(), in.To.String(), in.Text, in.Schedule,
-		in.Reference))
+	return s.cfg.Digester.Digest(fmt.Sprintf("submission %q %q %q %q %q %d", in.Account, in.From.String(), in.To.String(), in.Text,
+		in.Schedule, in.Reference))
 }
 
 // storeSubmission stores the identifiers under which a message was acknowledged.
@@ -108,7 +108,8 @@ func (s *Service) rejectIncomplete(ctx context.Context, tx db.Querier, a Applica
 	}
 	newer := false
 	const q = `SELECT EXISTS (SELECT 1 FROM sms_submissions WHERE org_id = $1 AND application_id = $2 AND peer = $3 AND created_at >= $4)`
-	if err := tx.QueryRow(ctx, q, a.org, a.ID, peer, db.At(s.cfg.Clock.Now().Add(-s.cfg.PartsAge-time.Minute))).Scan(&newer); err != nil || newer {
+	if err := tx.QueryRow(ctx, q, a.org, a.ID, peer, db.At(s.cfg.Clock.Now().Add(-s.cfg.PartsAge-time.Minute))).Scan(&newer); err != nil ||
+		newer {
 		return err
 	}
 	in.Bind = ""

@@ -209,8 +209,8 @@ func (s *Service) UpdateConversation(ctx context.Context, in *UpdateConversation
 		if _, err := tx.Exec(ctx, q, c.org, c.ID, c.Status, c.AssigneeID, c.UnreadCount, db.AsJSON(c.Tags), c.updatedAt); err != nil {
 			return fmt.Errorf("change conversation: %w", err)
 		}
-		return s.cfg.Outbox.Publish(ctx, tx, c.org, event.ConversationUpdated{ConversationID: c.ID, Status: c.Status, AssigneeID: c.AssigneeID,
-			UnreadCount: c.UnreadCount, At: c.updatedAt})
+		return s.cfg.Outbox.Publish(ctx, tx, c.org, event.ConversationUpdated{ConversationID: c.ID, Status: c.Status,
+			AssigneeID: c.AssigneeID, UnreadCount: c.UnreadCount, At: c.updatedAt})
 	})
 	if err != nil {
 		return nil, err

@@ -64,8 +64,8 @@ func (s *Service) storeAndEnqueue(ctx context.Context, tx db.Querier, m *Message
 		if err := s.publishStatus(ctx, tx, *m); err != nil {
 			return err
 		}
-		return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: dueJob, Args: messageArgs{m.ID}, RunAt: m.ScheduledAt.Time,
-			UniqueKey: dueJob + " " + m.ID})
+		return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: dueJob, Args: messageArgs{m.ID},
+			RunAt: m.ScheduledAt.Time, UniqueKey: dueJob + " " + m.ID})
 	}
 	return s.enqueue(ctx, tx, *m)
 }

@@ -25,7 +25,8 @@ type Incoming struct {
 // Receive stores a message for a number of the organisation, applies a keyword in it, and enqueues its delivery to
 // the telephones of the number. If the message is stored already, it is returned unchanged.
 func (s *Service) Receive(ctx context.Context, in Incoming) (m Message, err error) {
-	who := s.cfg.Contacts.LookupContact(ctx, in.Org, in.From) // before the transaction, which must be short because others wait for its lock
+	// This stands before the transaction, which must be short because others wait for its lock.
+	who := s.cfg.Contacts.LookupContact(ctx, in.Org, in.From)
 	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if m, err = s.findDuplicate(ctx, tx, in); err == nil || !db.IsNone(err) {
 			return err
@@ -75,8 +76,9 @@ func (s *Service) storeIncoming(ctx context.Context, tx db.Querier, in Incoming,
 	for i, a := range m.Media {
 		media[i] = event.Media(a)
 	}
-	err := s.cfg.Outbox.Publish(ctx, tx, m.org, event.SMSReceived{MessageID: m.ID, ConversationID: m.ConversationID, FromNumber: m.FromNumber,
-		ToNumber: m.ToNumber, Body: m.Body, Segments: m.Segments, Media: media, ReceivedAt: m.CreatedAt, Contact: m.Contact})
+	err := s.cfg.Outbox.Publish(ctx, tx, m.org, event.SMSReceived{MessageID: m.ID, ConversationID: m.ConversationID,
+		FromNumber: m.FromNumber, ToNumber: m.ToNumber, Body: m.Body, Segments: m.Segments, Media: media, ReceivedAt: m.CreatedAt,
+		Contact: m.Contact})
 	if err == nil {
 		err = s.notifyStored(ctx, tx, *m)
 	}
@@ -124,7 +126,8 @@ func (s *Service) replyToKeyword(ctx context.Context, tx db.Querier, to Message,
 	}
 	m := Message{ID: db.NewID("sms"), Direction: outbound, Status: queued, FromNumber: n.Number, ToNumber: number, Body: body,
 		Media:  []Media{},
-		Source: "flow", CreatedAt: db.At(s.cfg.Clock.Now()), Metadata: map[string]string{}, Sandbox: to.Sandbox, org: to.org, carrier: carrier,
+		Source: "flow", CreatedAt: db.At(s.cfg.Clock.Now()), Metadata: map[string]string{}, Sandbox: to.Sandbox, org: to.org,
+		carrier:   carrier,
 		automatic: true}
 	m.Encoding, m.Segments = Segments(body)
 	return s.storeAndEnqueue(ctx, tx, &m, n.ID)

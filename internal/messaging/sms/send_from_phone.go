@@ -23,7 +23,8 @@ func (s *Service) SendFromPhone(ctx context.Context, w PhoneMessage) (m Message,
 			return err
 		}
 		m = Message{ID: db.NewID("sms"), Direction: outbound, Status: queued, Body: w.Body, Media: []Media{}, Source: "console",
-			UserID: db.Null(w.UserID).Ptr(), CreatedAt: db.At(s.cfg.Clock.Now()), Metadata: map[string]string{}, Sandbox: w.Sandbox, org: w.Org,
+			UserID: db.Null(w.UserID).Ptr(), CreatedAt: db.At(s.cfg.Clock.Now()), Metadata: map[string]string{}, Sandbox: w.Sandbox,
+			org:    w.Org,
 			origin: w.Reference}
 		m.Encoding, m.Segments = Segments(w.Body)
 		from, violation, err := s.senderNumber(ctx, tx, w.Org, w.From)

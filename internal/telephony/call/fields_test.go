@@ -159,7 +159,8 @@ func filled(path string, v any, seen map[string]bool) {
 	}
 }
 
-// members returns the paths of the members of a type in package call, and of the types of the package in it. Notes have a test of their own.
+// members returns the paths of the members of a type in package call, and of the types of the package in it. Notes have a test of their
+// own.
 func members(path string, t reflect.Type) (all []string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -173,7 +174,8 @@ func members(path string, t reflect.Type) (all []string) {
 		for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice}, inner.Kind()) {
 			inner = inner.Elem()
 		}
-		if inner.Kind() == reflect.Struct && inner.PkgPath() == reflect.TypeFor[call.Call]().PkgPath() && inner != reflect.TypeFor[call.Note]() {
+		if inner.Kind() == reflect.Struct && inner.PkgPath() == reflect.TypeFor[call.Call]().PkgPath() &&
+			inner != reflect.TypeFor[call.Note]() {
 			all = append(all, members(at, inner)...)
 		}
 	}

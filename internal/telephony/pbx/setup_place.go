@@ -82,7 +82,8 @@ func (s *Switch) startPlaced(ctx context.Context, c *liveCall, begin func(ctx co
 	s.stats.started.Add(1)
 	org := c.new.Org
 	s.startCall(ctx, c, begin)
-	if err := errors.Join(s.cfg.Journal.WaitDurable(ctx), written()); err != nil { // the API returns an error, so the call must not continue
+	// If this fails, the API returns an error, so the call must not continue.
+	if err := errors.Join(s.cfg.Journal.WaitDurable(ctx), written()); err != nil {
 		_, ended := s.Do(context.WithoutCancel(ctx), org, c.id, call.End{})
 		return errors.Join(err, ended)
 	}

@@ -15,7 +15,8 @@ func (s *Service) Import(ctx context.Context, org, name, kind string, wav io.Rea
 	if err := checkCount(ctx, s.cfg.DB.Read(ctx), org); err != nil {
 		return "", err
 	}
-	a := Audio{ID: db.NewID("aud"), OrgID: org, Name: name, Kind: kind, Source: "upload", Format: "wav", CreatedAt: db.At(s.cfg.Clock.Now())}
+	a := Audio{ID: db.NewID("aud"), OrgID: org, Name: name, Kind: kind, Source: "upload", Format: "wav",
+		CreatedAt: db.At(s.cfg.Clock.Now())}
 	if wrong := a.validate(); len(wrong) > 0 {
 		return "", op.Invalid(wrong...)
 	}

@@ -302,7 +302,8 @@ func (w *flowRun) smsTool(x *flow.AIAgent) voiceagent.Tool {
 			w.flowContext.AgentMessages++
 			ctx, cancel := w.writeContext(ctx)
 			defer cancel()
-			if _, err := w.s.cfg.Messages.Create(ctx, &sms.CreateIn{Body: sms.Create{To: i.From, From: from, Body: a["text"]}}); err != nil {
+			if _, err := w.s.cfg.Messages.Create(ctx, &sms.CreateIn{Body: sms.Create{To: i.From, From: from,
+				Body: a["text"]}}); err != nil {
 				return nil, nil, fmt.Errorf("the message was not sent: %w", err)
 			}
 			return "sent", nil, nil

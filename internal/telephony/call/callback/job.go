@@ -32,8 +32,8 @@ func (s *Service) Handle(r *job.Runner) { r.Handle(dialKind, s.runDialJob) }
 const requeueDelay = 15 * time.Second
 
 func (s *Service) enqueueDial(ctx context.Context, tx db.Querier, org string, c Callback, at time.Time) error {
-	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: JobQueue, Lane: org, Kind: dialKind, Args: dialJobArgs{c.ID, len(c.Attempts)},
-		RunAt: at, UniqueKey: dialKind + " " + c.ID + " " + strconv.Itoa(len(c.Attempts))})
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: JobQueue, Lane: org, Kind: dialKind,
+		Args: dialJobArgs{c.ID, len(c.Attempts)}, RunAt: at, UniqueKey: dialKind + " " + c.ID + " " + strconv.Itoa(len(c.Attempts))})
 }
 
 // runDialJob dials a due callback. The job is idempotent after a crash at any point: the call's id is committed

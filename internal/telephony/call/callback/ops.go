@@ -95,8 +95,8 @@ func (s *Service) newCallback(ctx context.Context, b CallbackCreate) (Callback, 
 func (s *Service) resolveCallbackParties(ctx context.Context, c Callback, b CallbackCreate, wrong []op.Violation) (Callback, error) {
 	who, _ := access.From(ctx)
 	p := call.Placement{Org: who.OrgID, UserID: b.UserID}
-	err := s.cfg.Calls.ResolveParties(ctx, &p, &call.CallCreate{To: b.To, From: b.From, FlowID: b.FlowID, QueueID: b.QueueID, UserID: b.UserID},
-		wrong, "must be a number")
+	err := s.cfg.Calls.ResolveParties(ctx, &p, &call.CallCreate{To: b.To, From: b.From, FlowID: b.FlowID, QueueID: b.QueueID,
+		UserID: b.UserID}, wrong, "must be a number")
 	c.QueueID, c.FlowID = db.Null(b.QueueID).Ptr(), db.Null(b.FlowID).Ptr()
 	c.UserID, c.from, c.ToNumber = db.Null(p.UserID).Ptr(), p.From, p.To
 	return c, err

@@ -147,8 +147,8 @@ func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export
 		if err := insertExport(ctx, tx, e); err != nil {
 			return fmt.Errorf("write export: %w", err)
 		}
-		return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.org, Queue: JobQueue, Kind: exportKind, Args: exportJobArgs{e.ID}, MaxAttempts: 5,
-			UniqueKey: exportKind + " " + e.ID})
+		return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.org, Queue: JobQueue, Kind: exportKind, Args: exportJobArgs{e.ID},
+			MaxAttempts: 5, UniqueKey: exportKind + " " + e.ID})
 	})
 	if err != nil {
 		return nil, err

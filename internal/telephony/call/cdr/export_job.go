@@ -140,7 +140,8 @@ func (s *Service) copyRecords(ctx context.Context, e *Export, rows rowWriter) er
 
 // finishExport sets the export to ready and enqueues the job that deletes the file at expires_at.
 func (s *Service) finishExport(ctx context.Context, e *Export) error {
-	e.Status, e.FinishedAt, e.ExpiresAt, e.RecordsTotal = "ready", db.At(s.cfg.Clock.Now()), db.At(s.cfg.Clock.Now().Add(exportLife)), e.RecordsDone
+	e.Status, e.FinishedAt, e.ExpiresAt, e.RecordsTotal = "ready", db.At(s.cfg.Clock.Now()), db.At(s.cfg.Clock.Now().Add(exportLife)),
+		e.RecordsDone
 	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		if err := updateExport(ctx, tx, *e); err != nil {
 			return err

@@ -127,7 +127,8 @@ func (s *Service) Recordings(ctx context.Context, in *RecordingsIn) (*op.Out[op.
 	if err != nil {
 		return nil, err
 	}
-	f := view.Narrow(db.Where(text, org), "call_id").Equal("call_id", in.CallID).In("status", in.Status).Between("started_at", since, until).
+	f := view.Narrow(db.Where(text, org), "call_id").Equal("call_id", in.CallID).In("status", in.Status).Between("started_at", since,
+		until).
 		And("duration_seconds >= ?", in.MinDuration)
 	if in.LegalHold != "" {
 		f.And("legal_hold = ?", in.LegalHold == "true")

@@ -37,7 +37,8 @@ func (s *Service) Parts(ctx context.Context, org, callID string) ([]Part, error)
 			return nil, err
 		}
 		p.StartedAt = started.Time
-		p.Available = status == "available" || status == "processing" && p.Pending() || status == "failed" && p.Redaction == redactionWithheld
+		p.Available = status == "available" || status == "processing" && p.Pending() ||
+			status == "failed" && p.Redaction == redactionWithheld
 		all = append(all, p)
 	}
 	return all, rows.Err()

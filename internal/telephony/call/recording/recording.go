@@ -170,7 +170,8 @@ func recordingFault(a call.Audio) *event.Fault {
 	case a.Err != nil:
 		return event.NewFault("recording_failed", a.Err)
 	case a.Missing > 0:
-		return &event.Fault{Code: "recording_truncated", Message: fmt.Sprintf("%s; %d s of audio are missing", a.Cut, missingSeconds(a.Missing))}
+		return &event.Fault{Code: "recording_truncated", Message: fmt.Sprintf("%s; %d s of audio are missing", a.Cut,
+			missingSeconds(a.Missing))}
 	}
 	return nil
 }

@@ -91,7 +91,8 @@ func (s *Service) Withhold(ctx context.Context, org, callID string, p Part, reas
 		if err != nil || n == 0 {
 			return err
 		}
-		return s.cfg.Outbox.Publish(ctx, tx, org, event.CallRecording{CallID: callID, RecordingID: p.ID, Status: "failed", Format: "wav", Error: fault})
+		return s.cfg.Outbox.Publish(ctx, tx, org, event.CallRecording{CallID: callID, RecordingID: p.ID, Status: "failed", Format: "wav",
+			Error: fault})
 	})
 }
 
