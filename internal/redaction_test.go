@@ -16,7 +16,7 @@ var wordColumns = map[string]string{
 	"transcripts.redactions":         "kept: kinds and times only",
 	"recordings.redactions":          "kept: kinds and times only",
 	"summaries.note":                 "intelligence/transcript/process.go: Turns: turnsOf(t.Segments)",
-	"calls.ai_summary":               "intelligence/transcript/process.go: s.Calls.SetSummary(ctx, tx, org, t.CallID, t.ID, n.Summary",
+	"calls.ai_summary":               "intelligence/transcript/process.go: s.cfg.Calls.SetSummary(ctx, tx, org, t.CallID, t.ID, n.Summary",
 	"memory_calls.summary":           "intelligence/transcript/process.go: Summary: n.Summary",
 	"memory_items.text":              "intelligence/transcript/process.go: range t.Segments",
 	"memory_facts.text":              "intelligence/memory/text_entry.go: policy.Text(r.Text)",

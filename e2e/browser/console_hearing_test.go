@@ -14,11 +14,12 @@ import (
 // browserTone is the frequency that the microphone of the browser plays. The music on hold does not have it.
 const browserTone = fixture.AdaTone
 
-// hearingScript lets a test measure what the page plays to the person: the audio of elements that play, not of tracks that merely arrive. It
-// turns off the echo canceller and the noise filter, which suppress a steady tone of the microphone.
+// hearingScript lets a test measure what the page plays to the person: the audio of elements that play, not of tracks that merely
+// arrive. It turns off the echo canceller and the noise filter, which suppress a steady tone of the microphone.
 const hearingScript = `(() => {
 	const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
-	navigator.mediaDevices.getUserMedia = (wanted) => ask({...wanted, audio: {echoCancellation: false, noiseSuppression: false, autoGainControl: false}});
+	navigator.mediaDevices.getUserMedia = (wanted) => ask({...wanted,
+		audio: {echoCancellation: false, noiseSuppression: false, autoGainControl: false}});
 	const playing = new Set(), analysers = new Map(), play = HTMLMediaElement.prototype.play, connections = [];
 	HTMLMediaElement.prototype.play = function() { playing.add(this); return play.call(this); };
 	const Connection = window.RTCPeerConnection;

@@ -67,8 +67,8 @@ func wantToneAtMost(caller *fixture.Caller, when string, hz float64, most time.D
 	}
 }
 
-// An agent takes a call of a queue in the browser: the card names the caller, Enter answers, the caller hears the agent except while muted or on
-// hold, and note, tag and outcome are in the record. Another choice of presence ends the wrap-up.
+// An agent takes a call of a queue in the browser: the card names the caller, Enter answers, the caller hears the agent except while
+// muted or on hold, and note, tag and outcome are in the record. Another choice of presence ends the wrap-up.
 func TestConsole_TakesQueueCall(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "a browser takes a call and writes about it, and each state is examined in three sizes and colours")
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})

@@ -60,7 +60,8 @@ func TestConsole_Profile(t *testing.T) {
 		office.Want(200, "GET", "/users/"+user.ID, nil, &stored)
 		return stored.Timezone == "Europe/Berlin"
 	})
-	if f := stored.Forward; f.Busy != "+12125550101" || f.No != "ext:100" || f.Seconds != 12 || !stored.Voicemail.Enabled || !stored.Voicemail.Pin {
+	if f := stored.Forward; f.Busy != "+12125550101" || f.No != "ext:100" || f.Seconds != 12 || !stored.Voicemail.Enabled ||
+		!stored.Voicemail.Pin {
 		t.Errorf("the server has %+v", stored)
 	}
 	p.selects("Ringtone", "Bright")
@@ -69,8 +70,9 @@ func TestConsole_Profile(t *testing.T) {
 	p.selects("Language of the console", "Deutsch")
 	p.has("heading", "Mein Profil und Klänge")
 
-	other := &consolePage{person: &person{t: t, base: p.base, chromium: open(t, tone(t, "440"), p.base+"/account/login?next=/console/profile",
-		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--lang=en-GB", "--accept-lang=en-GB")}}
+	other := &consolePage{person: &person{t: t, base: p.base, chromium: open(t, tone(t, "440"),
+		p.base+"/account/login?next=/console/profile", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--lang=en-GB",
+		"--accept-lang=en-GB")}}
 	other.watch()
 	other.person.shows("Sign in")
 	other.fill("email", mailOf(t, "Dana"))

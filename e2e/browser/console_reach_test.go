@@ -14,7 +14,8 @@ import (
 // fixedServer starts a server of the test's own that has the same address after a restart, as the page expects.
 func fixedServer(t *testing.T) *rig.Server {
 	t.Helper()
-	return rig.Start(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off", "--http", fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t))}})
+	return rig.Start(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off", "--http",
+		fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t))}})
 }
 
 // permit sets whether the page may use the microphone.

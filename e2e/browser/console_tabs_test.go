@@ -17,7 +17,8 @@ import (
 func (p *consolePage) anotherTab(path string) *consolePage {
 	p.t.Helper()
 	address := p.base + path
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPut, "http://"+p.address+"/json/new?"+url.QueryEscape(address), nil)
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPut, "http://"+p.address+"/json/new?"+url.QueryEscape(address),
+		nil)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -18,7 +18,8 @@ func leaveMessage(office *fixture.Org, way fixture.Carrier, from string, words [
 	}
 	c := &fixture.Caller{T: office.T, Line: line}
 	line.Listen(c.Keep)
-	for quiet := make([]int16, 800); fixture.ToneDuration(c.Since(0, fixture.SampleDuration(c.Mark())), fixture.BeepTone) < 300*time.Millisecond; {
+	for quiet := make([]int16, 800); fixture.ToneDuration(c.Since(0, fixture.SampleDuration(c.Mark())),
+		fixture.BeepTone) < 300*time.Millisecond; {
 		if err := line.Say(office.T.Context(), quiet); err != nil {
 			office.T.Fatal("the call ended before the beep: ", err)
 		}
@@ -30,7 +31,8 @@ func leaveMessage(office *fixture.Org, way fixture.Carrier, from string, words [
 	}
 }
 
-// A caller leaves a message while the page is open. It is heard with its words in step, assigned, marked as new, and deleted after a question.
+// A caller leaves a message while the page is open. It is heard with its words in step, assigned, marked as new, and deleted after a
+// question.
 func TestConsole_Voicemail(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "a caller leaves a message that is transcribed, and each state is examined in three sizes and colours")
 	e := fixture.NewAIServer(t)

@@ -149,7 +149,8 @@ func liveCopy(t *testing.T, options rig.Options, carrier *fixture.Registrar, pos
 	t.Helper()
 	options.Flags = []string{"--restored=live"}
 	live := rig.Start(t, options)
-	rig.Until(t, "the confirmed copy to register the trunk", 20*time.Second, func() bool { return slices.Contains(carrier.Hosts(), live.SIP) })
+	rig.Until(t, "the confirmed copy to register the trunk", 20*time.Second,
+		func() bool { return slices.Contains(carrier.Hosts(), live.SIP) })
 	rig.Until(t, "the confirmed copy to post the end of its call", 20*time.Second, posted)
 }
 

@@ -65,7 +65,8 @@ func TestTransfer_ReferWithReplacesSeconds(t *testing.T) {
 			continue
 		}
 		all := wantWork(o, r.Talk, o.Ada, o.Bob, o.Carol)
-		if ada, bob, carol := all[0], all[1], all[2]; ada != (work{}) || bob.Answered != 1 || carol.Answered != 1 || bob.Talk < 1 || carol.Talk < 2 {
+		if ada, bob, carol := all[0], all[1], all[2]; ada != (work{}) || bob.Answered != 1 || carol.Answered != 1 || bob.Talk < 1 ||
+			carol.Talk < 2 {
 			t.Errorf("Ada %+v, Bob %+v, Carol %+v, the call %d s", ada, bob, carol, r.Talk)
 		}
 		if r.Agent == nil || r.Agent.ID != o.Carol.ID {

@@ -29,7 +29,8 @@ func TestOutbound_E164AndCallerID(t *testing.T) {
 			if want := "INVITE sip:+12125550142@"; !strings.HasPrefix(invite, want) {
 				t.Errorf("the carrier got %s", fixture.StartLine(invite))
 			}
-			if shown := rig.Field(invite, c.field); !strings.Contains(shown, way.Number) || !strings.Contains(shown, "us.example") || !strings.Contains(shown, "Harbor Dental") {
+			if shown := rig.Field(invite, c.field); !strings.Contains(shown, way.Number) || !strings.Contains(shown, "us.example") ||
+				!strings.Contains(shown, "Harbor Dental") {
 				t.Errorf("%s: %q does not show %s and its name", c.field, shown, way.Number)
 			}
 			if strings.Contains(invite, user.SIP.Username) {

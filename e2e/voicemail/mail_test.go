@@ -126,7 +126,8 @@ func wantMessagePage(m *voicemailOffice, mails <-chan string, link string, sound
 		m.T.Errorf("the page of another agent's message is %d, want 404", status)
 	}
 	boss := signInByMail(m, mails, "boss@example.com", "admin")
-	if _, status, body := page(boss, link); status != 200 || !bytes.Contains(body, []byte("442079460008")) || !bytes.Contains(body, []byte("<audio")) {
+	if _, status, body := page(boss, link); status != 200 || !bytes.Contains(body, []byte("442079460008")) ||
+		!bytes.Contains(body, []byte("<audio")) {
 		m.T.Errorf("page of the message: %d\n%s", status, body)
 	}
 	if _, status, body := page(boss, link+"/audio"); status != 200 || !bytes.Equal(body, sound) {

@@ -31,7 +31,8 @@ func (d *doctor) emergency(without []trunk.OrgWithoutEmergencyCalls) {
 func (d *doctor) extensions(all []trunk.UnreachableExtension) {
 	for i, e := range all {
 		if i == maxNamed {
-			d.hint(fmt.Sprintf("and %d more extensions that are emergency numbers", len(all)-i), "give their users and queues other extensions")
+			d.hint(fmt.Sprintf("and %d more extensions that are emergency numbers", len(all)-i),
+				"give their users and queues other extensions")
 			return
 		}
 		d.hint(fmt.Sprintf("extension %s of %s in %q (%s) is an emergency number or a crisis line: calls to it leave the organisation",

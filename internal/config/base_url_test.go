@@ -42,7 +42,8 @@ func TestLinkBase_OfEveryListener(t *testing.T) {
 		{Config{PublicIP: "203.0.113.7"}, ":8080", "http://203.0.113.7:8080", true},
 	} {
 		if base, guessed := c.config.LinkBase(c.listens); base != c.want || guessed != c.guessed {
-			t.Errorf("listening at %s with %q and %q: %s, guessed %v; want %s, %v", c.listens, c.config.BaseURL, c.config.PublicIP, base, guessed,
+			t.Errorf("listening at %s with %q and %q: %s, guessed %v; want %s, %v", c.listens, c.config.BaseURL, c.config.PublicIP,
+				base, guessed,
 				c.want, c.guessed)
 		}
 	}

@@ -88,7 +88,8 @@ func TestCheck_Listeners(t *testing.T) {
 	for _, args := range [][]string{{"--https", "8443"}, {"--smpp", "a:b"}, {"--sip-tls", "127.0.0.1:5061", "--tls-cert", "/nowhere"},
 		{"--sip-tls", "127.0.0.1:5061", "--tls-cert", "/nowhere", "--tls-key", "/nowhere"}, {"--trusted-proxies", "10.0.0.1"},
 		{"--sip-edges", "edge"}} {
-		if _, err := Parse(args...); err == nil || !strings.Contains(err.Error(), args[len(args)-2][:6]) && !strings.Contains(err.Error(), "--tls-key") {
+		if _, err := Parse(args...); err == nil || !strings.Contains(err.Error(), args[len(args)-2][:6]) &&
+			!strings.Contains(err.Error(), "--tls-key") {
 			t.Errorf("%v: %v", args, err)
 		}
 	}

@@ -74,7 +74,8 @@ func TestBrowserSession_NotBesideAuthorization(t *testing.T) {
 		for _, header := range []string{"Authorization: Bearer nonsense", "Authorization: Basic YTpi", "Authorization: Bearer"} {
 			v.get("/api/v1/me", header).want(header, 401, "unauthenticated")
 		}
-		key, err := s.p.CreateKey(s.Context(), control.KeyRequest{Org: s.id, Scopes: "calls:read", Kind: "standard", Env: "live", Name: "x"})
+		key, err := s.p.CreateKey(s.Context(), control.KeyRequest{Org: s.id, Scopes: "calls:read", Kind: "standard", Env: "live",
+			Name: "x"})
 		s.must(err)
 		if me := v.get("/api/v1/me", "Authorization: Bearer "+key).want("with a key", 200, ""); me.text("credential.type") != "api_key" {
 			t.Errorf("me is %s", me.body)
@@ -189,7 +190,8 @@ func TestBrowserSession_SensitiveChangesNeedPassword(t *testing.T) {
 		ada.do("PATCH", "/api/v1/users/"+bob.user, `{"role":"owner"}`).want("make an owner, confirmed", 200, "")
 		ada.do("POST", "/api/v1/api-keys", key).want("make a key, confirmed", 201, "")
 		long()
-		secret, err := s.p.CreateKey(s.Context(), control.KeyRequest{Org: s.id, Scopes: "all", Kind: "standard", Env: "live", Name: "admin"})
+		secret, err := s.p.CreateKey(s.Context(), control.KeyRequest{Org: s.id, Scopes: "all", Kind: "standard", Env: "live",
+			Name: "admin"})
 		s.must(err)
 		ada.do("POST", "/api/v1/api-keys", key, "Authorization: Bearer "+secret).want("a key makes a key", 201, "")
 	})

@@ -13,7 +13,6 @@ import (
 	"soniq/internal/customer/contact"
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/access"
-	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/event"
@@ -90,13 +89,18 @@ func (h *testPlatform) addDay(hours int) (want []string) {
 		at := base.Add(time.Duration(i) * time.Hour)
 		c := h.addCall(at, "")
 		v := voicemail.Message{Org: h.org, ID: db.NewID("vm"), CallID: c, Mailbox: "que_1", From: known, ReceivedAt: at, Duration: time.Second, Size: 1, SHA256: "x"}
-		h.messages.Clock = clock.Func(func() time.Time { return at })
 		m, err := h.messages.Receive(ctx, sms.Incoming{Org: h.org, From: known, To: "+442079460050", Body: fmt.Sprintf("words %d", i),
 			Internal: true})
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		err = h.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { _, err := h.voicemail.Receive(ctx, tx, v); return err })
+		err = h.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+			if _, err := tx.Exec(ctx, `UPDATE messages SET created_at = $1 WHERE org_id = $2 AND id = $3`, db.At(at), h.org, m.ID); err != nil {
+				return err
+			}
+			_, err := h.voicemail.Receive(ctx, tx, v)
+			return err
+		})
 		if err != nil {
 			h.t.Fatal(err)
 		}

@@ -45,7 +45,7 @@ func TestLLMsTxt_Complete(t *testing.T) {
 	if !strings.HasPrefix(short, "# soniq\n\n> ") || len(short) > 60_000 || len(full) < 2*len(short) {
 		t.Errorf("llms.txt has %d bytes and begins %.40q, llms-full.txt has %d", len(short), short, len(full))
 	}
-	for _, o := range s.Operations {
+	for _, o := range s.Operations() {
 		line := "`" + o.Method + " " + op.Prefix + o.Path + "` (" + o.ID + "): " + o.Summary
 		if !strings.Contains(short, line) || !strings.Contains(full, "\n### "+o.ID+"\n") {
 			t.Errorf("%s is missing", o.ID)

@@ -28,7 +28,8 @@ func TestGoldenDescription(t *testing.T) {
 // TestGoldenTools compares the MCP tools with the copy in the tree: names, scopes, hints and schemas.
 func TestGoldenTools(t *testing.T) {
 	d := newHTTPServer(t)
-	tools := mcp.New(mcp.Config{Operations: d.Operations, API: toolAPI{Server: d}, OAuth: toolOAuth{}, Log: slog.New(slog.DiscardHandler)})
+	tools := mcp.New(mcp.Config{Operations: d.Operations(), API: toolAPI{Server: d}, OAuth: toolOAuth{},
+		Log: slog.New(slog.DiscardHandler)})
 	defer tools.Close()
 	all, err := tools.Tools()
 	if err != nil {
@@ -85,7 +86,8 @@ func newHTTPServer(t *testing.T) *rest.Server {
 	}
 	defer h.Close()
 	s, err := rest.New(rest.Config{Pipeline: &op.Pipeline{DB: h.db, Sealer: h.seal}, Operations: h.operations(), Keys: h.keys,
-		Sessions: h.signin, Delegation: h.keys, Readiness: alwaysReady{}, Metrics: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler),
+		Sessions: h.signin, Delegation: h.keys, Readiness: alwaysReady{}, Metrics: http.NotFoundHandler(),
+		Log:      slog.New(slog.DiscardHandler),
 		Webhooks: h.webhooks})
 	if err != nil {
 		t.Fatal(err)

@@ -27,8 +27,9 @@ type hostChange struct {
 
 // hostChanges are the commands that change something, or take data out.
 var hostChanges = map[string]string{
-	"org.create": "admin orgs create", "key.create": "admin keys create", "user.add": "admin users add", "user.link": "admin users password",
-	"stock.add": "numbers add-block", "network": "admin trunks confirm", "number": "numbers confirm", "port.set": "numbers port-status",
+	"org.create": "admin orgs create", "key.create": "admin keys create", "user.add": "admin users add",
+	"user.link": "admin users password", "stock.add": "numbers add-block", "network": "admin trunks confirm",
+	"number": "numbers confirm", "port.set": "numbers port-status",
 	"clock": "admin clock confirm", "backup": "backup", "outbound.stop": "admin outbound stop", "outbound.start": "admin outbound start",
 	"session": "key of a command, while it runs",
 }

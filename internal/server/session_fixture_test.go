@@ -14,9 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"soniq/internal/api/eventstream"
 	"soniq/internal/api/rest"
 	"soniq/internal/config"
 	"soniq/internal/control"
+	"soniq/internal/identity/auth"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db/pgtest"
 	"soniq/internal/platform/op"
@@ -56,6 +58,8 @@ func newSessions(t *testing.T, flags []string) *sessions {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
+	p.streams = eventstream.New(eventstream.Config{Outbox: p.outbox, Credentials: credentials{p}, Changed: auth.Changed,
+		Heartbeat: time.Hour}) // each one checks the credential
 	h, err := rest.New(rest.Config{Pipeline: &op.Pipeline{DB: p.db, Sealer: p.seal, Log: log, Visibility: visibility.Guard{DB: p.db},
 		Limiter: access.NewLimiter(time.Now), AttemptsPerMinute: 1000}, Operations: p.operations(), Keys: p.keys, Sessions: p.signin,
 		Delegation: p.keys, Readiness: alwaysReady{}, Metrics: http.NotFoundHandler(), Log: log, Webhooks: p.webhooks,
@@ -63,7 +67,6 @@ func newSessions(t *testing.T, flags []string) *sessions {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.streams.Heartbeat = time.Hour // each one checks the credential
 	server := httptest.NewServer(h)
 	t.Cleanup(func() { p.streams.Close(); server.Close() })
 	s := &sessions{T: t, p: p, url: server.URL}

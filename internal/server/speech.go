@@ -161,7 +161,7 @@ func (d memoryDependencies) RecordingURL(org, id string) string {
 	if err != nil {
 		return ""
 	}
-	return d.p.recordings.Links.Audio(id, o.Sandbox())
+	return d.p.recordings.AudioURL(id, o.Sandbox())
 }
 
 // startRecognizer starts the workers of a recogniser. Nil starts none.

@@ -135,7 +135,8 @@ func (p *Platform) sendMessageMail(ctx context.Context, j job.Job) error {
 	return err
 }
 
-// maxAttached limits the sound that is attached to a mail, in bytes. Mail servers take 10 MB in general, and a mail has four thirds of them.
+// maxAttached limits the sound that is attached to a mail, in bytes. Mail servers take 10 MB in general, and a mail has four thirds of
+// them.
 const maxAttached = 7 << 20
 
 // attachedSound returns the sound of a message as a file for the mail, if the user wants it and it is not too long.

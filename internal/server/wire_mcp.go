@@ -32,11 +32,6 @@ func (a toolAPI) Admit(w http.ResponseWriter, r *http.Request, e access.Environm
 	return a.Server.Admit(w, r, e, a.keys)
 }
 
-// Charge counts a request against the quotas of its credential.
-func (a toolAPI) Charge(ctx context.Context, h http.Header, class op.Class, open bool) *op.Error {
-	return a.Pipeline.Charge(ctx, h, class, open)
-}
-
 // toolOAuth implements mcp.OAuth.
 type toolOAuth struct {
 	*auth.OAuth
@@ -51,7 +46,7 @@ func (o toolOAuth) StepUp(ctx context.Context, p access.Principal) error {
 // openTools serves the MCP tools beside the operations that they call.
 func (s *Server) openTools() {
 	p := s.Platform
-	s.tools = mcp.New(mcp.Config{Operations: s.rest.Operations, API: toolAPI{s.rest, toolKeys{p.keys}}, OAuth: toolOAuth{p.oauth, p.keys},
+	s.tools = mcp.New(mcp.Config{Operations: s.rest.Operations(), API: toolAPI{s.rest, toolKeys{p.keys}}, OAuth: toolOAuth{p.oauth, p.keys},
 		DB: p.db, Log: p.log, Key: p.seal.Key("questions of tools"), BaseURL: p.config.BaseURL,
 		Origins: config.SplitList(p.config.CORSOrigins), Version: op.Version, Extension: toolExtension()})
 	for _, path := range mcp.Paths {

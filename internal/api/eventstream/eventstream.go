@@ -41,7 +41,7 @@ type Credentials interface {
 
 // Service serves the event streams. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg Config
 
 	mu      sync.Mutex // guards closed
 	closed  bool
@@ -70,7 +70,7 @@ func New(c Config) *Service {
 	if c.WriteTimeout == 0 {
 		c.WriteTimeout = defaultWriteTimeout
 	}
-	return &Service{Config: c, stop: make(chan struct{}),
+	return &Service{cfg: c, stop: make(chan struct{}),
 		newest: bus.NewClearedCache[int64](c.Outbox.Bus, event.Wake, newestTTL, time.Now)}
 }
 
@@ -157,8 +157,8 @@ func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error
 	if in.Format == "webhook" {
 		f.webhookFormat, f.write = true, writeWebhook(in.Timing)
 	}
-	f.announcements = s.Outbox.Bus.Subscribe(event.Stream, subscriptionBuffer)
-	newest, err := s.Outbox.Last(ctx, who.OrgID) // after the subscription, so that no event is missed between the two
+	f.announcements = s.cfg.Outbox.Bus.Subscribe(event.Stream, subscriptionBuffer)
+	newest, err := s.cfg.Outbox.Last(ctx, who.OrgID) // after the subscription, so that no event is missed between the two
 	var release func()
 	if err == nil {
 		release, err = s.acquire(ctx, who)
@@ -170,7 +170,7 @@ func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error
 	if !given || f.lastSequence > newest {
 		f.lastSequence = newest
 	}
-	leave := s.Outbox.Subscribe(who.OrgID, f.followedKinds())
+	leave := s.cfg.Outbox.Subscribe(who.OrgID, f.followedKinds())
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		defer release()
 		defer f.announcements.Close()

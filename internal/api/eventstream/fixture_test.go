@@ -42,6 +42,12 @@ type fixture struct {
 
 func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
+	return newFixtureWith(t, d, 50*time.Millisecond)
+}
+
+// newFixtureWith is newFixture with another time between two heartbeats.
+func newFixtureWith(t *testing.T, d *db.DB, heartbeat time.Duration) *fixture {
+	t.Helper()
 	s := &fixture{t: t, outbox: &event.Outbox{DB: d, Bus: bus.New()}, org: db.NewID("org"), ended: make(chan struct{}, 1)}
 	s.must(d.Tx(ctx, func(tx db.Querier) error {
 		const q = `INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at,
@@ -61,7 +67,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	running, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	done.Go(func() { reader.Run(running) })
-	s.stream = eventstream.New(eventstream.Config{Outbox: s.outbox, Changed: "changed.keys", Heartbeat: 50 * time.Millisecond,
+	s.stream = eventstream.New(eventstream.Config{Outbox: s.outbox, Changed: "changed.keys", Heartbeat: heartbeat,
 		WriteTimeout: time.Second, Credentials: s})
 	server := s.serve(d)
 	t.Cleanup(func() { s.stream.Close(); server.Close(); stop(); done.Wait() })

@@ -40,7 +40,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Event]]
 	if err != nil {
 		return nil, err
 	}
-	view, err := visibility.From(ctx, s.Outbox.DB.Read(ctx))
+	view, err := visibility.From(ctx, s.cfg.Outbox.DB.Read(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Event]]
 		return nil, err
 	}
 	text, args := filter().And("sequence > ?", after).Page("sequence", false, nil, "", in.Limit).SQL()
-	rows, err := s.Outbox.DB.Read(ctx).Query(ctx, text, args...)
+	rows, err := s.cfg.Outbox.DB.Read(ctx).Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list events: %w", err)
 	}
@@ -73,7 +73,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Event]]
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(e Event) op.Position { return op.Position{Int: e.Sequence, ID: e.ID} })
-	return op.WithTotal(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.Outbox.DB.Read(ctx)) })
+	return op.WithTotal(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.cfg.Outbox.DB.Read(ctx)) })
 }
 
 // startAfter returns the sequence after which the page begins.
@@ -116,8 +116,8 @@ func (in *ListIn) filter(p access.Principal, view visibility.View) (func() *db.F
 func checkReadable(names []string, held []access.Scope) error {
 	for _, name := range names {
 		if need := event.Kind(name).Need(); !need.MetBy(held) {
-			return &op.Error{Code: "insufficient_scope", Detail: name + " needs " + need.String() + "; leave it out, or use a key that holds it",
-				Extra: map[string]any{"required_scopes": need.Alternatives()[0]}}
+			return &op.Error{Code: "insufficient_scope", Detail: name + " needs " + need.String() +
+				"; leave it out, or use a key that holds it", Extra: map[string]any{"required_scopes": need.Alternatives()[0]}}
 		}
 	}
 	return nil

@@ -46,16 +46,16 @@ func (f *streamConn) serve(ctx context.Context, w http.ResponseWriter) {
 	setHeaders(w.Header())
 	_ = f.out.SetReadDeadline(time.Time{}) // the limit on slow requests would end the stream
 	defer func() { _ = f.out.SetWriteDeadline(time.Time{}) }()
-	changes := f.Outbox.Bus.Subscribe(f.Changed, 1) // before anything is sent: a key may be revoked as soon as its stream is open
+	changes := f.cfg.Outbox.Bus.Subscribe(f.cfg.Changed, 1) // before anything is sent: a key may be revoked as soon as its stream is open
 	defer changes.Close()
-	ended := f.Outbox.Bus.Subscribe(access.SessionEnded(f.principal.KeyID), 1)
+	ended := f.cfg.Outbox.Bus.Subscribe(access.SessionEnded(f.principal.KeyID), 1)
 	defer ended.Close()
 	// The id alone is not an event. It is the position for a client that loses the stream before the first event.
 	f.pending.WriteString(": welcome\nid: " + strconv.FormatInt(f.lastSequence, 10) + "\n\n")
 	if !f.send() || !f.catchUp(ctx) {
 		return
 	}
-	beat, tick := time.NewTicker(f.Heartbeat), clock.NewTicker(pollInterval)
+	beat, tick := time.NewTicker(f.cfg.Heartbeat), clock.NewTicker(pollInterval)
 	defer beat.Stop()
 	defer tick.Stop()
 	for ok := true; ok; {
@@ -83,10 +83,10 @@ func (f *streamConn) serve(ctx context.Context, w http.ResponseWriter) {
 
 // revalidate returns false if the credential is not valid any more. It drops the kinds that the credential may no longer read.
 func (f *streamConn) revalidate(ctx context.Context) bool {
-	if f.Credentials.Revalidate(ctx, f.principal) != nil {
+	if f.cfg.Credentials.Revalidate(ctx, f.principal) != nil {
 		return false
 	}
-	held, err := f.Credentials.StillHeld(ctx, f.principal.Holder())
+	held, err := f.cfg.Credentials.StillHeld(ctx, f.principal.Holder())
 	f.kinds = visibleKinds(held, f.asked)
 	return err == nil
 }
@@ -114,14 +114,14 @@ func (f *streamConn) receive(ctx context.Context, m any) bool {
 // whether there are any.
 func (f *streamConn) poll(ctx context.Context) bool {
 	org := f.principal.OrgID
-	last, err := f.newest.Get(org, func() (int64, error) { return f.Outbox.Last(ctx, org) })
+	last, err := f.newest.Get(org, func() (int64, error) { return f.cfg.Outbox.Last(ctx, org) })
 	return err == nil && (last <= f.lastSequence || f.catchUp(ctx))
 }
 
 // catchUp sends all events after the last one from the outbox.
 func (f *streamConn) catchUp(ctx context.Context) bool {
 	for {
-		batch, err := f.Outbox.After(ctx, f.principal.OrgID, f.lastSequence)
+		batch, err := f.cfg.Outbox.After(ctx, f.principal.OrgID, f.lastSequence)
 		if err != nil {
 			return false // the client reconnects and resumes
 		}
@@ -143,7 +143,7 @@ func (f *streamConn) catchUp(ctx context.Context) bool {
 // the client reconnects and resumes.
 func (f *streamConn) add(ctx context.Context, e event.Event) bool {
 	if f.kinds[e.Kind] && f.about.of(e) {
-		shown, err := f.seen.shows(ctx, f.Outbox.DB.Read(ctx), f.principal, e)
+		shown, err := f.seen.shows(ctx, f.cfg.Outbox.DB.Read(ctx), f.principal, e)
 		if err != nil {
 			return false
 		}
@@ -203,7 +203,7 @@ func (f *streamConn) send() bool {
 	if f.pending.Len() == 0 {
 		return true
 	}
-	_ = f.out.SetWriteDeadline(time.Now().Add(f.WriteTimeout))
+	_ = f.out.SetWriteDeadline(time.Now().Add(f.cfg.WriteTimeout))
 	_, err := f.w.Write(f.pending.Bytes())
 	if err == nil {
 		err = f.out.Flush()

@@ -17,8 +17,10 @@ func TestStream_FiltersBySubject(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := newFixture(t, d)
 		call, queue, user, other := "call_1", "que_1", "usr_1", "usr_2"
-		for _, p := range []event.Payload{event.CallRinging{CallID: "call_2", UserID: &other}, event.CallRinging{CallID: call, UserID: &user},
-			event.CallAnswered{CallID: call, AgentID: &user, QueueID: &queue, AgentName: &call}, event.QueueUpdated{QueueID: queue, QueueName: user},
+		for _, p := range []event.Payload{event.CallRinging{CallID: "call_2", UserID: &other},
+			event.CallRinging{CallID: call, UserID: &user},
+			event.CallAnswered{CallID: call, AgentID: &user, QueueID: &queue, AgentName: &call},
+			event.QueueUpdated{QueueID: queue, QueueName: user},
 			event.AgentPresence{AgentID: user, CallID: &call}, event.AgentPresence{AgentID: other},
 			event.VoicemailReceived{CallID: "call_3", Mailbox: event.Mailbox{Type: "user", ID: user}},
 			event.CallMissed{CallID: "call_4", QueueID: &queue}} {
@@ -68,8 +70,7 @@ func TestStream_LimitPerSession(t *testing.T) {
 // The end of a session ends its streams at once, and no others.
 func TestStream_EndsWithSession(t *testing.T) {
 	t.Parallel()
-	s := newFixture(t, dbtest.SQLite(t))
-	s.stream.Heartbeat = time.Hour // each one checks the credential
+	s := newFixtureWith(t, dbtest.SQLite(t), time.Hour) // each heartbeat checks the credential
 	s.mu.Lock()
 	s.principal.Kind, s.principal.KeyID, s.principal.UserID = access.BrowserSession, "ses_1", ""
 	s.mu.Unlock()

@@ -34,7 +34,7 @@ func (c *toolCall) confirm() (*sdk.CallToolResult, *toolError) {
 	if c.input.req.Params.InputResponses == nil {
 		return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"confirm": &sdk.ElicitParams{Mode: "form", Message: question.text,
 			RequestedSchema: schema{"type": "object", "properties": schema{}}}}, RequestState: c.state(rand.Text(),
-			c.s.Clock.Now().Add(confirmTimeout))}, nil
+			c.s.cfg.Clock.Now().Add(confirmTimeout))}, nil
 	}
 	if !c.validState(c.input.req.Params.RequestState) {
 		return nil, newToolError(op.Invalid(op.Field("requestState", "invalid", "is not of this question, or its time has passed")))
@@ -67,7 +67,7 @@ func (c *toolCall) canAsk() bool {
 // nonce.
 func (c *toolCall) state(nonce string, until time.Time) string {
 	plain := nonce + "." + strconv.FormatInt(until.Unix(), 10)
-	m := hmac.New(sha256.New, c.s.Key)
+	m := hmac.New(sha256.New, c.s.cfg.Key)
 	for _, part := range []string{plain, c.sender.owner(), c.t.name, c.canonical()} {
 		_, _ = fmt.Fprintf(m, "%d:%s", len(part), part)
 	}
@@ -89,7 +89,7 @@ func (c *toolCall) validState(state string) bool {
 	at, _, _ := strings.Cut(rest, ".")
 	seconds, err := strconv.ParseInt(at, 10, 64)
 	until := time.Unix(seconds, 0)
-	if err != nil || !hmac.Equal([]byte(state), []byte(c.state(nonce, until))) || !c.s.Clock.Now().Before(until) {
+	if err != nil || !hmac.Equal([]byte(state), []byte(c.state(nonce, until))) || !c.s.cfg.Clock.Now().Before(until) {
 		return false
 	}
 	return c.s.usedNonces.claim(nonce, until)

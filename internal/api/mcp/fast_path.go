@@ -40,7 +40,7 @@ func (s *Server) serveFast(w http.ResponseWriter, r *http.Request, v *sender) bo
 	}
 	t := s.tools[u.name]
 	switch {
-	case u.method == "tools/list" && s.Extension == nil:
+	case u.method == "tools/list" && s.cfg.Extension == nil:
 		s.writeAnswer(w, u, s.toolList(v))
 		return true
 	case t == nil || t.question != nil:
@@ -100,7 +100,7 @@ func acceptsBoth(h http.Header) bool {
 func (s *Server) runTool(ctx context.Context, v *sender, t *tool, u fastRequest) (answer []byte) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.Log.Error("tool server panicked", "method", u.method, "err", cause, "stack", string(debug.Stack()))
+			s.cfg.Log.Error("tool server panicked", "method", u.method, "err", cause, "stack", string(debug.Stack()))
 			answer = []byte(`"error":{"code":-32603,"message":"something went wrong on our side"}`)
 		}
 	}()
@@ -124,7 +124,7 @@ func (s *Server) encodeResult(r *sdk.CallToolResult) []byte {
 	}
 	b, err := encode(out)
 	if err != nil {
-		s.Log.Error("result not written", "err", err)
+		s.cfg.Log.Error("result not written", "err", err)
 		return []byte(`"error":{"code":-32603,"message":"something went wrong on our side"}`)
 	}
 	return append([]byte(`"result":`), b...)
@@ -162,7 +162,7 @@ func (s *Server) toolList(v *sender) []byte {
 	s.filterTools(list, v)
 	b, err := encode(list)
 	if err != nil {
-		s.Log.Error("list of tools not written", "err", err)
+		s.cfg.Log.Error("list of tools not written", "err", err)
 		return []byte(`"error":{"code":-32603,"message":"something went wrong on our side"}`)
 	}
 	if len(s.toolLists.all) >= maxToolLists {

@@ -39,7 +39,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.ready(); err != nil {
-		s.Log.Error("tool server not built", "err", err)
+		s.cfg.Log.Error("tool server not built", "err", err)
 		op.Write(w, r, op.Fail("internal", ""))
 		return
 	}
@@ -57,7 +57,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*sender, 
 	if token, ok := access.Bearer(r); ok && strings.Contains(token, "_test_") {
 		env = access.Sandbox
 	}
-	ctx, e := s.API.Admit(w, r, env)
+	ctx, e := s.cfg.API.Admit(w, r, env)
 	if e != nil {
 		return nil, ctx, e
 	}
@@ -137,10 +137,11 @@ func (s *Server) checkOrigin(w http.ResponseWriter, r *http.Request) bool {
 }
 
 func (s *Server) originAllowed(origin string) bool {
-	if slices.ContainsFunc(s.Origins, func(o string) bool { return o == "*" || strings.EqualFold(strings.TrimSuffix(o, "/"), origin) }) {
+	if slices.ContainsFunc(s.cfg.Origins,
+		func(o string) bool { return o == "*" || strings.EqualFold(strings.TrimSuffix(o, "/"), origin) }) {
 		return true
 	}
-	base, err := url.Parse(s.BaseURL)
+	base, err := url.Parse(s.cfg.BaseURL)
 	from, wrong := url.Parse(origin)
 	if err != nil || wrong != nil {
 		return false
@@ -162,7 +163,7 @@ func (s *Server) withChallenge(r *http.Request, e *op.Error) *op.Error {
 		return e
 	}
 	c := *e
-	c.Header = http.Header{"Www-Authenticate": {s.OAuth.Challenge(r.URL.Path, r.Header.Get("Authorization") != "")}}
+	c.Header = http.Header{"Www-Authenticate": {s.cfg.OAuth.Challenge(r.URL.Path, r.Header.Get("Authorization") != "")}}
 	return &c
 }
 
@@ -186,7 +187,7 @@ const maxBatch = 20
 // answer.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request, v *sender) *op.Error {
 	if r.Method != http.MethodPost {
-		return s.API.Charge(r.Context(), w.Header(), op.Reads, false)
+		return s.cfg.API.Charge(r.Context(), w.Header(), op.Reads, false)
 	}
 	if e := op.CheckEncoding(r.Header); e != nil {
 		return e
@@ -199,15 +200,15 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, v *sender) *o
 	old := r.URL.Query().Has("sessionid")
 	for _, m := range all {
 		if m.Method != "tools/call" {
-			if e := s.API.Charge(r.Context(), w.Header(), op.Reads, false); e != nil {
+			if e := s.cfg.API.Charge(r.Context(), w.Header(), op.Reads, false); e != nil {
 				return e
 			}
 			continue
 		}
 		if t := s.tools[m.Params.Name]; t != nil && !old && !hasScope(v.principal, t.scope) {
 			s.auditDenied(r.Context(), v, t)
-			if err := s.OAuth.StepUp(r.Context(), v.principal); err != nil {
-				s.Log.Error("step-up not prepared", "request", v.request, "err", err)
+			if err := s.cfg.OAuth.StepUp(r.Context(), v.principal); err != nil {
+				s.cfg.Log.Error("step-up not prepared", "request", v.request, "err", err)
 			}
 			return s.missingScope(r.URL.Path, v.principal, t.scope)
 		}
@@ -262,5 +263,5 @@ func (s *Server) missingScope(path string, p access.Principal, scope access.Scop
 	needed := []access.Scope{scope}
 	return &op.Error{Code: "insufficient_scope", Detail: "this tool needs " + string(scope),
 		Extra:  map[string]any{"required_scopes": needed},
-		Header: http.Header{"Www-Authenticate": {s.OAuth.ScopeChallenge(path, p.Scopes, needed)}}}
+		Header: http.Header{"Www-Authenticate": {s.cfg.OAuth.ScopeChallenge(path, p.Scopes, needed)}}}
 }

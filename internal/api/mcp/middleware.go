@@ -18,7 +18,7 @@ func (s *Server) receiveMiddleware(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (result sdk.Result, err error) {
 		defer func() {
 			if cause := recover(); cause != nil {
-				s.Log.Error("tool server panicked", "method", method, "err", cause, "stack", string(debug.Stack()))
+				s.cfg.Log.Error("tool server panicked", "method", method, "err", cause, "stack", string(debug.Stack()))
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "something went wrong on our side"}
 			}
 		}()

@@ -61,7 +61,7 @@ func (s *Server) callOperation(ctx context.Context, id string, r operationReques
 		return nil, newToolError(op.Unexpected(err))
 	}
 	w := &responseRecorder{header: http.Header{}}
-	s.API.Operate(w, h)
+	s.cfg.API.Operate(w, h)
 	if w.status >= 400 {
 		return nil, w.toolError()
 	}
@@ -145,5 +145,5 @@ func (w *responseRecorder) decoded() (schema, *toolError) {
 // writeAudit writes a line of the audit log without waiting for fsync, because the operation has already committed
 // its own line.
 func (s *Server) writeAudit(ctx context.Context, l op.AuditLine) error {
-	return s.DB.TxRelaxed(ctx, func(tx db.Querier) error { return op.WriteAudit(ctx, tx, db.At(s.Clock.Now()), l) })
+	return s.cfg.DB.TxRelaxed(ctx, func(tx db.Querier) error { return op.WriteAudit(ctx, tx, db.At(s.cfg.Clock.Now()), l) })
 }

@@ -106,16 +106,18 @@ func encode(v any) ([]byte, error) {
 
 // untrustedMembers are the members whose text comes from outsiders whatever it looks like: what they said or wrote, their names and
 // addresses, and text that was generated from it.
-var untrustedMembers = set("text", "ai_summary", "summary", "from_name", "name", "first_name", "last_name", "company", "title", "reason", "outcome",
-	"evidence", "action_items", "topics", "topic", "memory_summary", "open_items", "last_message", "body", "facts", "key_points", "label", "email",
+var untrustedMembers = set("text", "ai_summary", "summary", "from_name", "name", "first_name", "last_name", "company", "title", "reason",
+	"outcome", "evidence", "action_items", "topics", "topic", "memory_summary", "open_items", "last_message", "body", "facts", "key_points",
+	"label", "email",
 	"emails", "tags", "metadata", "custom", "external_id", "url", "written", "sip_call_id", "client_reference", "entities", "value")
 
 // trustedRecords are the records of the organisation itself. Their text is not that of outsiders.
-var trustedRecords = set("queues", "queue", "agents", "users", "user", "numbers", "number", "flows", "flow", "agent", "assigned_to", "sources",
-	"totals", "author", "monitor", "removed", "devices", "sip", "warnings", "engine", "embedding", "window")
+var trustedRecords = set("queues", "queue", "agents", "users", "user", "numbers", "number", "flows", "flow", "agent", "assigned_to",
+	"sources", "totals", "author", "monitor", "removed", "devices", "sip", "warnings", "engine", "embedding", "window")
 
 // trustedMembers are single values that the server makes, although their form is free.
-var trustedMembers = set("next_cursor", "recording_url", "timezone", "language", "currency", "codec", "released_extension", "extension", "speaker_id")
+var trustedMembers = set("next_cursor", "recording_url", "timezone", "language", "currency", "codec", "released_extension", "extension",
+	"speaker_id")
 
 // closedForm matches values that hold no sentence: identifiers, times, telephone numbers and single words in lower case.
 var closedForm = regexp.MustCompile(`^([a-z]{2,8}_[0-9A-Za-z]{1,40}|\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?|\+?\d{1,20}|[a-z][a-z0-9_]{0,39})$`)

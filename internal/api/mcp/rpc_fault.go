@@ -64,7 +64,8 @@ var (
 		"resources/templates/list": reflect.TypeFor[sdk.ListResourceTemplatesParams](),
 		"resources/read":           reflect.TypeFor[sdk.ReadResourceParams](), "resources/subscribe": reflect.TypeFor[sdk.SubscribeParams](),
 		"resources/unsubscribe": reflect.TypeFor[sdk.UnsubscribeParams](), "completion/complete": reflect.TypeFor[sdk.CompleteParams](),
-		"logging/setLevel": reflect.TypeFor[sdk.SetLoggingLevelParams](), "subscriptions/listen": reflect.TypeFor[sdk.SubscriptionsListenParams](),
+		"logging/setLevel":     reflect.TypeFor[sdk.SetLoggingLevelParams](),
+		"subscriptions/listen": reflect.TypeFor[sdk.SubscriptionsListenParams](),
 	}
 	paramsRequired = set("initialize", "tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe",
 		"completion/complete", "logging/setLevel", "subscriptions/listen")

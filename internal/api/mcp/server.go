@@ -72,7 +72,7 @@ var Paths = []string{"/mcp/sse", "/mcp/mcp", "/mcp"}
 
 // Server is the tool server. It is safe for concurrent use.
 type Server struct {
-	Config
+	cfg            Config
 	operations     map[string]op.Operation
 	secrets        map[string][]secretPath // in the answers of operations
 	catalogue      []*tool                 // in the published order
@@ -96,7 +96,7 @@ type Server struct {
 func New(c Config) *Server {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c, "Extension")
-	s := &Server{Config: c, operations: map[string]op.Operation{}, tools: map[string]*tool{}, streams: newStreams(),
+	s := &Server{cfg: c, operations: map[string]op.Operation{}, tools: map[string]*tool{}, streams: newStreams(),
 		duplicateCalls: newDuplicateCalls(c.Clock.Now), usedNonces: newUsedNonces(c.Clock.Now),
 		clientMetas: &clientMetaCache{all: map[string]string{}}, toolLists: &toolListCache{all: map[string][]byte{}}}
 	for _, o := range c.Operations {
@@ -135,7 +135,7 @@ const (
 )
 
 func (s *Server) construct() error {
-	raw, err := s.API.Document()
+	raw, err := s.cfg.API.Document()
 	if err != nil {
 		return fmt.Errorf("describe operations: %w", err)
 	}
@@ -151,10 +151,10 @@ func (s *Server) construct() error {
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{},
 			Resources: &sdk.ResourceCapabilities{}}}
 	offer := func(*sdk.Server) {}
-	if s.Extension != nil {
-		offer = s.Extension.Extend(options)
+	if s.cfg.Extension != nil {
+		offer = s.cfg.Extension.Extend(options)
 	}
-	s.serverInfo = &sdk.Implementation{Name: "soniq", Title: "soniq telephony", Version: s.Version, WebsiteURL: s.BaseURL + "/docs"}
+	s.serverInfo = &sdk.Implementation{Name: "soniq", Title: "soniq telephony", Version: s.cfg.Version, WebsiteURL: s.cfg.BaseURL + "/docs"}
 	s.server = sdk.NewServer(s.serverInfo, options)
 	for _, t := range s.catalogue {
 		described, err := s.describe(doc, t)

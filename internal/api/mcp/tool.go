@@ -244,7 +244,7 @@ func (s *Server) audit(ctx context.Context, p access.Principal, operation, recor
 		l.Actor, l.Child = p.HomeID, p.OrgID
 	}
 	if err := s.writeAudit(ctx, l); err != nil {
-		s.Log.Error("tool call not written to the audit log", "operation", operation, "request", op.RequestID(ctx), "err", err)
+		s.cfg.Log.Error("tool call not written to the audit log", "operation", operation, "request", op.RequestID(ctx), "err", err)
 	}
 }
 

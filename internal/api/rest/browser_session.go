@@ -29,9 +29,9 @@ type Sessions interface {
 // identify adds the principal of a request of the API to the context, or the reason why there is none.
 func (s *Server) identify(ctx context.Context, r *http.Request, env access.Environment) context.Context {
 	if len(r.Header.Values("Authorization")) > 0 {
-		return s.authenticate(ctx, r, env, s.Keys)
+		return s.authenticate(ctx, r, env, s.cfg.Keys)
 	}
-	token := s.Sessions.SessionToken(r)
+	token := s.cfg.Sessions.SessionToken(r)
 	if token == "" {
 		return ctx
 	}
@@ -40,7 +40,7 @@ func (s *Server) identify(ctx context.Context, r *http.Request, env access.Envir
 		return op.WithRefusal(ctx, op.Challenged(ctx, e))
 	}
 	return s.accept(ctx, token, r, func(source netip.Addr) (access.Principal, error) {
-		return s.Sessions.VerifySession(ctx, token, env, source)
+		return s.cfg.Sessions.VerifySession(ctx, token, env, source)
 	})
 }
 

@@ -24,5 +24,5 @@ func (s *Server) clientAddress(r *http.Request) netip.Addr {
 }
 
 func (s *Server) isTrustedProxy(a netip.Addr) bool {
-	return slices.ContainsFunc(s.Proxies, func(p netip.Prefix) bool { return p.Contains(a) })
+	return slices.ContainsFunc(s.cfg.Proxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }

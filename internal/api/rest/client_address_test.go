@@ -8,7 +8,7 @@ import (
 
 func TestClientAddress_TrustedProxiesOnly(t *testing.T) {
 	t.Parallel()
-	s := &Server{Config: Config{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}}
+	s := &Server{cfg: Config{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}}
 	for _, c := range []struct {
 		remote    string
 		forwarded []string

@@ -23,11 +23,11 @@ const (
 func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	origin := r.Header.Get("Origin")
 	allowed := origin != "" && s.originAllowed(origin)
-	if len(s.Origins) > 0 {
+	if len(s.cfg.Origins) > 0 {
 		w.Header().Add("Vary", "Origin")
 	}
 	if allowed {
-		if slices.Contains(s.Origins, "*") {
+		if slices.Contains(s.cfg.Origins, "*") {
 			origin = "*"
 		}
 		w.Header().Set("Access-Control-Allow-Origin", origin)
@@ -52,5 +52,6 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 
 // originAllowed reports whether pages of an origin may use the API.
 func (s *Server) originAllowed(origin string) bool {
-	return slices.ContainsFunc(s.Origins, func(o string) bool { return o == "*" || strings.EqualFold(strings.TrimSuffix(o, "/"), origin) })
+	return slices.ContainsFunc(s.cfg.Origins,
+		func(o string) bool { return o == "*" || strings.EqualFold(strings.TrimSuffix(o, "/"), origin) })
 }

@@ -25,7 +25,7 @@ const (
 
 // throttled returns the refusal of a credential that is not checked; nil if it is to be checked.
 func (s *Server) throttled(token string, source netip.Addr) *op.Error {
-	c := s.Pipeline
+	c := s.cfg.Pipeline
 	if c.Limiter == nil || c.AttemptsPerMinute <= 0 {
 		return nil
 	}
@@ -40,13 +40,13 @@ func (s *Server) throttled(token string, source netip.Addr) *op.Error {
 // recentlyValid remembers a valid credential (cost 1), or reports whether it was valid recently (cost 0).
 func (s *Server) recentlyValid(token string, cost int) bool {
 	sum := sha256.Sum256([]byte(token))
-	all, _ := s.Pipeline.Limiter.Take(string(sum[:]), cost, access.Policy{Name: "good", Quota: unlimitedQuota, Window: validWindow})
+	all, _ := s.cfg.Pipeline.Limiter.Take(string(sum[:]), cost, access.Policy{Name: "good", Quota: unlimitedQuota, Window: validWindow})
 	return all[0].Left < unlimitedQuota
 }
 
 // recordValid remembers a valid credential.
 func (s *Server) recordValid(token string) {
-	if s.Pipeline.Limiter != nil && s.Pipeline.AttemptsPerMinute > 0 {
+	if s.cfg.Pipeline.Limiter != nil && s.cfg.Pipeline.AttemptsPerMinute > 0 {
 		s.recentlyValid(token, 1)
 	}
 }
@@ -54,7 +54,7 @@ func (s *Server) recordValid(token string) {
 // recordFailure counts a refused credential. The cost of guesses grows with the number of unknown credentials from the address. An ended
 // session is no guess: a page that is left open sends it again and again.
 func (s *Server) recordFailure(source netip.Addr, e *op.Error, guess bool) {
-	c := s.Pipeline
+	c := s.cfg.Pipeline
 	if c.Limiter == nil || c.AttemptsPerMinute <= 0 || e.Status() >= 500 {
 		return
 	}
@@ -69,7 +69,7 @@ func (s *Server) recordFailure(source netip.Addr, e *op.Error, guess bool) {
 
 // countFailures counts refused requests of an address, as far as its quota goes.
 func (s *Server) countFailures(source netip.Addr, cost int) {
-	c := s.Pipeline
+	c := s.cfg.Pipeline
 	if c.Limiter == nil || c.AttemptsPerMinute <= 0 {
 		return
 	}

@@ -23,11 +23,19 @@ func (s *Server) Admit(w http.ResponseWriter, r *http.Request, env access.Enviro
 	if _, known := access.From(ctx); known {
 		return ctx, nil
 	}
-	if e := s.Pipeline.Charge(ctx, w.Header(), op.Reads, false); e != nil {
+	if e := s.cfg.Pipeline.Charge(ctx, w.Header(), op.Reads, false); e != nil {
 		return ctx, e
 	}
 	return ctx, op.Refusal(ctx)
 }
+
+// Charge counts a request against the quotas of its credential.
+func (s *Server) Charge(ctx context.Context, h http.Header, class op.Class, open bool) *op.Error {
+	return s.cfg.Pipeline.Charge(ctx, h, class, open)
+}
+
+// Operations returns the operations that the server serves.
+func (s *Server) Operations() []op.Operation { return s.cfg.Operations }
 
 // Operate serves an operation, at its path below op.Prefix, as the principal that the context contains already.
 func (s *Server) Operate(w http.ResponseWriter, r *http.Request) {

@@ -76,7 +76,7 @@ func (s *Server) preface(b *strings.Builder) {
 // operationsOf returns the operations of a resource, in the order of their paths.
 func (s *Server) operationsOf(resource string) []op.Operation {
 	var all []op.Operation
-	for _, o := range s.Operations {
+	for _, o := range s.cfg.Operations {
 		if o.Resource() == resource {
 			all = append(all, o)
 		}

@@ -28,7 +28,7 @@ func (s *Server) setSecurityHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", answerPolicy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")
-	if s.Secure {
+	if s.cfg.Secure {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 }
@@ -55,12 +55,12 @@ func stylesheet(name string) http.HandlerFunc {
 // mayReadMetrics reports whether a request may read the metrics. With a key, every request needs it. Without a key, the request must come
 // from this machine itself: a proxy on this machine forwards requests of others.
 func (s *Server) mayReadMetrics(r *http.Request) bool {
-	if s.MetricsKey == "" {
+	if s.cfg.MetricsKey == "" {
 		source, _ := netip.ParseAddrPort(r.RemoteAddr)
 		return source.Addr().Unmap().IsLoopback() && !isForwarded(r.Header)
 	}
 	token, ok := access.Bearer(r)
-	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.MetricsKey))
+	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.cfg.MetricsKey))
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1 && ok
 }
 
@@ -90,5 +90,5 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 			"only for requests from this machine that no proxy forwarded"))
 		return
 	}
-	s.Metrics.ServeHTTP(w, r)
+	s.cfg.Metrics.ServeHTTP(w, r)
 }

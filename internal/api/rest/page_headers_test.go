@@ -29,7 +29,7 @@ func TestMetrics_KeyOrDirectPeer(t *testing.T) {
 		{"s3cret", "192.0.2.1:1", "Authorization", "Bearer s3cret", true},
 		{"s3cret", "192.0.2.1:1", "Authorization", "bearer s3cret", true}, // https://github.com/BerriAI/litellm/issues/34743
 	} {
-		s := &Server{Config: Config{MetricsKey: c.key}}
+		s := &Server{cfg: Config{MetricsKey: c.key}}
 		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		if r.RemoteAddr = c.remote; c.header != "" {
 			r.Header.Set(c.header, c.value)
@@ -50,7 +50,7 @@ func TestPages_NoInlineCode(t *testing.T) {
 			}
 		}
 	}
-	s := &Server{Config: Config{Secure: true}}
+	s := &Server{cfg: Config{Secure: true}}
 	h := http.Header{}
 	s.setSecurityHeaders(h)
 	if h.Get("Content-Security-Policy") == "" || h.Get("Strict-Transport-Security") == "" || h.Get("X-Frame-Options") != "DENY" {

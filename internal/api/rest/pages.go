@@ -27,7 +27,7 @@ type endpoint struct {
 
 // index serves the machine-readable list of operations. Read operations are listed under /v1.
 func (s *Server) index(w http.ResponseWriter, r *http.Request) {
-	if e := s.Pipeline.Charge(r.Context(), w.Header(), op.Reads, true); e != nil {
+	if e := s.cfg.Pipeline.Charge(r.Context(), w.Header(), op.Reads, true); e != nil {
 		op.Write(w, r, e)
 		return
 	}
@@ -46,8 +46,8 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) endpoints(env access.Environment) []endpoint {
-	all := make([]endpoint, 0, len(s.Operations))
-	for _, o := range s.Operations {
+	all := make([]endpoint, 0, len(s.cfg.Operations))
+	for _, o := range s.cfg.Operations {
 		if o.OnlyEnvironment != "" && o.OnlyEnvironment != string(env) {
 			continue
 		}
@@ -77,14 +77,14 @@ func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 
 // pageError answers that a generated page could not be built.
 func (s *Server) pageError(w http.ResponseWriter, r *http.Request, err error) {
-	s.Log.Error("page not generated", "path", r.URL.Path, "err", err)
+	s.cfg.Log.Error("page not generated", "path", r.URL.Path, "err", err)
 	op.Write(w, r, op.Unexpected(err))
 }
 
 // health reports that the process runs.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	state := map[string]string{"status": "ok"}
-	if notice := s.Readiness.Notice(); notice != "" {
+	if notice := s.cfg.Readiness.Notice(); notice != "" {
 		state["notice"] = notice
 	}
 	writeJSON(w, http.StatusOK, state)
@@ -93,7 +93,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 // ready reports whether the node accepts calls and requests: not during start and drain, nor without its database,
 // nor as a restored copy that is not confirmed.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
-	if err := s.Readiness.Ready(r.Context()); err != nil {
+	if err := s.cfg.Readiness.Ready(r.Context()); err != nil {
 		w.Header().Set("Retry-After", "2")
 		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready", "reason": err.Error()})
 		return
@@ -137,9 +137,9 @@ func errorsPage(w http.ResponseWriter, _ *http.Request) {
 
 // homePage leads browsers to the console. Other programs, and builds without a console, get links to the documentation.
 func (s *Server) homePage(w http.ResponseWriter, r *http.Request) {
-	if s.Console != "" && strings.Contains(r.Header.Get("Accept"), "text/html") {
+	if s.cfg.Console != "" && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		w.Header().Set("Vary", "Accept")
-		http.Redirect(w, r, s.Console, http.StatusSeeOther)
+		http.Redirect(w, r, s.cfg.Console, http.StatusSeeOther)
 		return
 	}
 	writePage(w, pagePolicy)

@@ -127,7 +127,7 @@ const unsetVariable = "none"
 // buildCollection builds the collection.
 func (s *Server) buildCollection() collection {
 	variables := map[string]bool{}
-	for _, o := range s.Operations {
+	for _, o := range s.cfg.Operations {
 		for _, name := range inPath.FindAllStringSubmatch(o.Path, -1) {
 			variables[variable(o.Path, name[1])] = true
 		}

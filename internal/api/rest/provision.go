@@ -25,7 +25,7 @@ func loggableTarget(r *http.Request) string {
 }
 
 func (s *Server) provision(w http.ResponseWriter, r *http.Request) {
-	s.Provision.Serve(w, r.WithContext(op.WithClientAddress(r.Context(), s.clientAddress(r))), s.isPrivate(r))
+	s.cfg.Provision.Serve(w, r.WithContext(op.WithClientAddress(r.Context(), s.clientAddress(r))), s.isPrivate(r))
 }
 
 // isPrivate reports whether the answer cannot be read in transit: the request came over TLS, through a trusted proxy

@@ -11,7 +11,7 @@ import (
 
 func TestProvision_PrivateTransport(t *testing.T) {
 	t.Parallel()
-	s := &Server{Config: Config{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
+	s := &Server{cfg: Config{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
 	for _, c := range []struct {
 		from, proto, forwarded string
 		secure, want           bool

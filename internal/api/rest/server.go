@@ -89,7 +89,7 @@ type Describer interface {
 
 // Server serves the HTTP API. It is safe for concurrent use.
 type Server struct {
-	Config
+	cfg    Config
 	api    huma.API
 	router *http.ServeMux
 	// Both are built at the first request for them, which most servers never get.
@@ -99,7 +99,7 @@ type Server struct {
 // New returns a server with the operations registered.
 func New(c Config) (*Server, error) {
 	wiring.Check(c, "Provision", "Notices", "SIPWebSocket")
-	s := &Server{Config: c, router: http.NewServeMux()}
+	s := &Server{cfg: c, router: http.NewServeMux()}
 	s.api = op.NewAPI(s.router, c.Pipeline, c.Operations, c.Webhooks.Describe)
 	s.document = sync.OnceValues(func() ([]byte, error) { return op.JSON(s.api) })
 	s.collection = sync.OnceValues(func() ([]byte, error) { return json.MarshalIndent(s.buildCollection(), "", " ") })
@@ -122,19 +122,19 @@ func (s *Server) pages() {
 	s.router.HandleFunc("GET /{$}", s.homePage)
 	s.router.HandleFunc("GET "+op.Prefix+"/{$}", s.index)
 	s.router.HandleFunc("GET "+op.Prefix, s.index)
-	if s.Provision != nil {
+	if s.cfg.Provision != nil {
 		s.router.HandleFunc("GET /provision/{token}/{$}", s.provision)
 		s.router.HandleFunc("GET /provision/{token}/{file}", s.provision)
 	}
-	if s.Notices != nil {
+	if s.cfg.Notices != nil {
 		s.router.HandleFunc("POST "+noticePrefix+"{org}/{id}/{secret}", s.notice)
 	}
-	if s.SIPWebSocket != nil {
-		s.router.Handle("GET /ws/sip", s.SIPWebSocket)
+	if s.cfg.SIPWebSocket != nil {
+		s.router.Handle("GET /ws/sip", s.cfg.SIPWebSocket)
 	}
 	s.llmsPages()
 	s.docs()
-	for _, e := range s.EntryPoints {
+	for _, e := range s.cfg.EntryPoints {
 		e.Mount(s.router)
 	}
 }
@@ -142,7 +142,7 @@ func (s *Server) pages() {
 // HTTP returns a server for the handler with limits on slow clients.
 func (s *Server) HTTP() *http.Server {
 	return &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug)}
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug)}
 }
 
 // requestIDPattern matches the ids that a client may choose for its request.
@@ -189,7 +189,7 @@ func (s *Server) serveAPI(ctx context.Context, w http.ResponseWriter, r *http.Re
 	if s.cors(w, r) {
 		return
 	}
-	ctx = s.identify(op.WithMetadata(op.WithClientAddress(ctx, s.clientAddress(r)), s.Metadata), r, env)
+	ctx = s.identify(op.WithMetadata(op.WithClientAddress(ctx, s.clientAddress(r)), s.cfg.Metadata), r, env)
 	r = r.WithContext(withEnvironment(ctx, env))
 	r.Body = http.MaxBytesReader(w, r.Body, 21<<20)
 	s.route(w, r)
@@ -205,7 +205,8 @@ func (s *Server) recoverPanic(ctx context.Context, w http.ResponseWriter, r *htt
 	if cause == http.ErrAbortHandler {
 		panic(cause)
 	}
-	s.Log.Error("request panicked", "request", op.RequestID(ctx), "target", op.Target(ctx), "err", cause, "stack", string(debug.Stack()))
+	s.cfg.Log.Error("request panicked", "request", op.RequestID(ctx), "target", op.Target(ctx), "err", cause, "stack",
+		string(debug.Stack()))
 	op.Write(w, r.WithContext(ctx), op.Fail("internal", ""))
 }
 
@@ -257,7 +258,7 @@ func (s *Server) accept(ctx context.Context, token string, r *http.Request, veri
 	var e *op.Error
 	if !errors.As(err, &e) {
 		if ctx.Err() == nil { // else the client has disconnected
-			s.Log.Error("credential not checked", "request", op.RequestID(ctx), "err", err)
+			s.cfg.Log.Error("credential not checked", "request", op.RequestID(ctx), "err", err)
 		}
 		e = op.Unexpected(err)
 	}
@@ -276,7 +277,7 @@ func (s *Server) actOnBehalf(ctx context.Context, p access.Principal, named []st
 	case len(named) > 1:
 		return p, op.NotFound("organisation")
 	}
-	return s.Delegation.ActOnBehalf(ctx, p, strings.TrimSpace(named[0]))
+	return s.cfg.Delegation.ActOnBehalf(ctx, p, strings.TrimSpace(named[0]))
 }
 
 // route routes a request. It answers unknown paths and methods with problems (RFC 9457).
@@ -290,7 +291,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			class = op.Writes
 		}
-		if e := s.Pipeline.Charge(r.Context(), w.Header(), class, true); e != nil {
+		if e := s.cfg.Pipeline.Charge(r.Context(), w.Header(), class, true); e != nil {
 			op.Write(w, r, e)
 			return
 		}

@@ -102,10 +102,10 @@ func (h *fixture) warmUp() {
 		h.publish(event.CallMissed{CallID: fmt.Sprintf("warm_%d", i)})
 	}
 	eventually(h.t, "the first events are delivered", func() bool { return h.unnumbered() == 0 && h.open() == 0 })
-	if h.DB.Name() != "postgres" {
+	if h.cfg.DB.Name() != "postgres" {
 		return
 	}
-	if err := h.DB.Tx(context.Background(), func(tx db.Querier) error {
+	if err := h.cfg.DB.Tx(context.Background(), func(tx db.Querier) error {
 		_, err := tx.Exec(context.Background(), "ANALYZE")
 		return err
 	}); err != nil {
@@ -116,7 +116,7 @@ func (h *fixture) warmUp() {
 // open returns the number of unfinished deliveries.
 func (h *fixture) open() (n int) {
 	const q = `SELECT count(*) FROM webhook_deliveries WHERE org_id = $1 AND finished_at IS NULL`
-	if err := h.DB.Read(context.Background()).QueryRow(context.Background(), q, h.org).Scan(&n); err != nil {
+	if err := h.cfg.DB.Read(context.Background()).QueryRow(context.Background(), q, h.org).Scan(&n); err != nil {
 		h.t.Fatal(err)
 	}
 	return n

@@ -124,14 +124,14 @@ func (s *Service) closeBreaker(ctx context.Context, tx db.Querier, e *endpoint) 
 	if err := s.changeStatus(ctx, tx, e, Active, ""); err != nil {
 		return err
 	}
-	if err := s.Queue.HurryLane(ctx, tx, queueName, e.Org, e.ID); err != nil {
+	if err := s.cfg.Queue.HurryLane(ctx, tx, queueName, e.Org, e.ID); err != nil {
 		return err
 	}
 	return s.startRelease(ctx, tx, e)
 }
 
 func (s *Service) startRelease(ctx context.Context, tx db.Querier, e *endpoint) error {
-	return s.Queue.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: queueName, Lane: releaseLane + e.ID, Kind: releaseKind,
+	return s.cfg.Queue.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: queueName, Lane: releaseLane + e.ID, Kind: releaseKind,
 		Args: endpointArgs{e.ID}, MaxAttempts: unlimitedAttempts, UniqueKey: "release|" + e.ID})
 }
 
@@ -165,8 +165,8 @@ func (s *Service) openBreaker(ctx context.Context, tx db.Querier, e *endpoint, f
 	if err != nil {
 		return err
 	}
-	return s.Queue.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: queueName, Lane: "probe|" + e.ID, Kind: probeKind,
-		Args: endpointArgs{e.ID}, RunAt: s.Clock.Now().Add(probePause), MaxAttempts: unlimitedAttempts, UniqueKey: "probe|" + e.ID})
+	return s.cfg.Queue.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: queueName, Lane: "probe|" + e.ID, Kind: probeKind,
+		Args: endpointArgs{e.ID}, RunAt: s.cfg.Clock.Now().Add(probePause), MaxAttempts: unlimitedAttempts, UniqueKey: "probe|" + e.ID})
 }
 
 func (s *Service) disable(ctx context.Context, tx db.Querier, e *endpoint, reason string) error {
@@ -187,16 +187,16 @@ func (s *Service) changeStatus(ctx context.Context, tx db.Querier, e *endpoint, 
 
 // publishStatus publishes a new status: as an event, and on the bus at commit.
 func (s *Service) publishStatus(ctx context.Context, tx db.Querier, e *endpoint, to Status, failures int, reason string) error {
-	if s.Outbox != nil {
-		err := s.Outbox.Publish(ctx, tx, e.Org, event.WebhookHealth{WebhookID: e.ID, Status: string(to), ConsecutiveFailures: failures,
+	if s.cfg.Outbox != nil {
+		err := s.cfg.Outbox.Publish(ctx, tx, e.Org, event.WebhookHealth{WebhookID: e.ID, Status: string(to), ConsecutiveFailures: failures,
 			DisabledReason: db.Null(storedReason(to, reason)).Ptr(), At: s.time()})
 		if err != nil {
 			return err
 		}
 	}
 	db.OnCommit(tx, func() {
-		s.Log.Info("webhook changed", "org", e.Org, "webhook", e.ID, "status", string(to), "reason", reason)
-		s.Bus.Publish(HealthSubject, StatusChange{e.Org, e.ID, to, reason})
+		s.cfg.Log.Info("webhook changed", "org", e.Org, "webhook", e.ID, "status", string(to), "reason", reason)
+		s.cfg.Bus.Publish(HealthSubject, StatusChange{e.Org, e.ID, to, reason})
 	})
 	return nil
 }

@@ -26,7 +26,7 @@ func (s *Service) CallAttempts(ctx context.Context, org, call string) ([]CallAtt
 		FROM events e JOIN webhook_deliveries d ON d.org_id = e.org_id AND d.event_id = e.id
 			JOIN webhook_attempts a ON a.org_id = d.org_id AND a.delivery_id = d.id
 		WHERE e.org_id = $1 AND e.call_id = $2 ORDER BY a.at, d.id LIMIT 5000`
-	rows, err := s.DB.Read(ctx).Query(ctx, q, org, call)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, q, org, call)
 	if err != nil {
 		return nil, fmt.Errorf("list deliveries of call: %w", err)
 	}

@@ -29,7 +29,7 @@ func (s *Service) TimelineOfCall(ctx context.Context, org, callID string) ([]Tim
 			COALESCE(a.response_status, 0), a.error
 		FROM webhook_deliveries d LEFT JOIN webhook_attempts a ON a.org_id = d.org_id AND a.delivery_id = d.id
 		WHERE d.org_id = $1 AND d.call_id = $2 ORDER BY COALESCE(a.at, d.created_at), d.sequence, d.id LIMIT $3`
-	rows, err := s.DB.Read(ctx).Query(ctx, q, org, callID, maxTimelineRows)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, q, org, callID, maxTimelineRows)
 	if err != nil {
 		return nil, fmt.Errorf("list deliveries of call: %w", err)
 	}

@@ -101,7 +101,7 @@ func (s *Service) enqueue(ctx context.Context, tx db.Querier, all ...*delivery) 
 		specs[i] = job.Spec{Org: d.Org, Queue: queueName, Lane: d.WebhookID, Kind: deliverKind, Args: deliverArgs{d.ID},
 			MaxAttempts: unlimitedAttempts, UniqueKey: d.ID, OrderKey: d.orderKey()}
 	}
-	return s.Queue.Enqueue(ctx, tx, specs...)
+	return s.cfg.Queue.Enqueue(ctx, tx, specs...)
 }
 
 // bodyFor returns the body for an endpoint: the event's own bytes, unless the endpoint asked for signed recording
@@ -120,7 +120,7 @@ func (s *Service) bodyFor(e *endpoint, ev event.Event) string {
 	case event.CallRecording{}.Kind():
 		b, err = rewriteBody(ev.Body, func(p *event.CallRecording) { p.RecordingURL = s.signedURL(maker, p.RecordingURL) })
 	case event.VoicemailReceived{}.Kind():
-		b, err = rewriteBody(ev.Body, func(p *event.VoicemailReceived) { p.AudioURL = s.Recordings.SignedURL(maker, p.AudioURL) })
+		b, err = rewriteBody(ev.Body, func(p *event.VoicemailReceived) { p.AudioURL = s.cfg.Recordings.SignedURL(maker, p.AudioURL) })
 	}
 	if err != nil || b == nil {
 		return ev.Body
@@ -132,7 +132,7 @@ func (s *Service) signedURL(maker access.Holder, address *string) *string {
 	if address == nil {
 		return nil
 	}
-	with := s.Recordings.SignedURL(maker, *address)
+	with := s.cfg.Recordings.SignedURL(maker, *address)
 	return &with
 }
 

@@ -56,7 +56,7 @@ func TestCreateDeliveries_CallEndedOnce(t *testing.T) {
 	h := newFixture(t, dbtest.SQLite(t), nil)
 	early, _ := h.create("https://example.com/", map[string]any{"call_ended_timing": "immediate"})
 	late, _ := h.create("https://example.com/", nil)
-	err := h.DB.Tx(context.Background(), func(tx db.Querier) error {
+	err := h.cfg.DB.Tx(context.Background(), func(tx db.Querier) error {
 		ctx := context.Background()
 		if err := h.outbox.PublishTo(ctx, tx, h.org, event.AudienceImmediate, event.CallEnded{CallID: "call_1"}); err != nil {
 			return err
@@ -199,7 +199,7 @@ func TestCreateDeliveries_NoCostWithoutEndpoints(t *testing.T) {
 	h.publish(numberedEvents("call_1", 3)...)
 	h.readOnce()
 	var n int
-	if err := h.DB.Read(context.Background()).QueryRow(context.Background(), `SELECT (SELECT count(*) FROM jobs) + (SELECT count(*) FROM webhook_deliveries)`).Scan(&n); err != nil || n != 0 {
+	if err := h.cfg.DB.Read(context.Background()).QueryRow(context.Background(), `SELECT (SELECT count(*) FROM jobs) + (SELECT count(*) FROM webhook_deliveries)`).Scan(&n); err != nil || n != 0 {
 		t.Errorf("%d rows, %v", n, err)
 	}
 }
@@ -245,11 +245,11 @@ func TestCreateDeliveries_CallsOfTheMaker(t *testing.T) {
 func TestWebhooks_KnowTheirMaker(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t), nil)
-	visibilitytest.Org{T: t, DB: h.DB, ID: h.org}.User("usr_1", "owner")
+	visibilitytest.Org{T: t, DB: h.cfg.DB, ID: h.org}.User("usr_1", "owner")
 	p := optest.Admin(h.org)
 	p.UserID = "usr_1"
 	id := h.api.Do(p, "POST", "/webhooks", map[string]any{"url": "https://example.com/", "events": []string{"*"}}).Want(201).Text("id")
-	if e, err := getEndpoint(context.Background(), h.DB.Read(context.Background()), h.org, id); err != nil || e.User != "usr_1" {
+	if e, err := getEndpoint(context.Background(), h.cfg.DB.Read(context.Background()), h.org, id); err != nil || e.User != "usr_1" {
 		t.Errorf("the webhook is of %q, %v", e.User, err)
 	}
 }

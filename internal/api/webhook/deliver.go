@@ -37,7 +37,7 @@ func (s *Service) deliver(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&a); err != nil {
 		return fmt.Errorf("%w: %w", err, job.ErrDead)
 	}
-	d, err := getDelivery(ctx, s.DB.Read(ctx), j.Org, a.ID)
+	d, err := getDelivery(ctx, s.cfg.DB.Read(ctx), j.Org, a.ID)
 	switch {
 	case db.IsNone(err):
 		return nil
@@ -78,13 +78,13 @@ func (s *Service) deliver(ctx context.Context, j job.Job) error {
 
 // discardUnseen discards a delivery whose call the endpoint's maker does not see any more, and reports whether it did.
 func (s *Service) discardUnseen(ctx context.Context, e *endpoint, d *delivery) (bool, error) {
-	sees, err := newCallSubjectCache().sees(ctx, s.DB.Read(ctx), e, d.CallID)
+	sees, err := newCallSubjectCache().sees(ctx, s.cfg.DB.Read(ctx), e, d.CallID)
 	if err != nil || sees {
 		return false, err
 	}
 	const q = `UPDATE webhook_deliveries SET status = 'discarded', finished_at = $3, next_attempt_at = NULL, held = FALSE
 		WHERE org_id = $1 AND id = $2 AND finished_at IS NULL`
-	return true, s.DB.Tx(ctx, func(tx db.Querier) error {
+	return true, s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		_, err := tx.Exec(ctx, q, d.Org, d.ID, s.time())
 		return err
 	})
@@ -184,11 +184,11 @@ func (s *Service) probe(ctx context.Context, j job.Job) error {
 }
 
 func (s *Service) probeOnce(ctx context.Context, org, id string) error {
-	e, err := s.endpoint(ctx, s.DB.Read(ctx), org, id)
+	e, err := s.endpoint(ctx, s.cfg.DB.Read(ctx), org, id)
 	if err != nil || e == nil || e.Status != Failing {
 		return err
 	}
-	held, err := listHeld(ctx, s.DB.Read(ctx), org, id, 1)
+	held, err := listHeld(ctx, s.cfg.DB.Read(ctx), org, id, 1)
 	if err != nil || len(held) == 0 {
 		return err
 	}
@@ -203,7 +203,7 @@ func (s *Service) probeOnce(ctx context.Context, org, id string) error {
 	v := decideRetry(e, &delivery{}, r, 1) // a probe never exhausts the schedule
 	v.apply(d, r, true)
 	s.countFailure(e, r)
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		return s.recordOutcomes(ctx, tx, []outcome{{e, d, r, v}})
 	})
 }
@@ -219,7 +219,7 @@ func (s *Service) release(ctx context.Context, j job.Job) error {
 	}
 	again := &job.Retry{NotCounted: true, Cause: fmt.Errorf("more deliveries of %s wait", a.ID)}
 	done := false
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		done, err = s.releaseBatchOnce(ctx, tx, j.Org, a.ID)
 		return err
 	})

@@ -189,7 +189,7 @@ func (s *Service) endpoints(ctx context.Context, q db.Querier, org string) ([]*e
 		}
 		return nil, fmt.Errorf("read version of webhooks: %w", err)
 	}
-	now := s.Clock.Now().UnixNano()
+	now := s.cfg.Clock.Now().UnixNano()
 	if v, ok := s.endpointCaches.Load(org); ok && v.(*endpointCache).version == version {
 		k := v.(*endpointCache)
 		k.checkedAt.Store(now)
@@ -217,11 +217,11 @@ func (s *Service) endpoint(ctx context.Context, q db.Querier, org, id string) (*
 // cachedEndpoint returns an endpoint without a database read if the version was checked within cacheFresh.
 func (s *Service) cachedEndpoint(ctx context.Context, org, id string) (*endpoint, error) {
 	if v, ok := s.endpointCaches.Load(org); ok {
-		if k := v.(*endpointCache); s.Clock.Now().UnixNano()-k.checkedAt.Load() < int64(cacheFresh) {
+		if k := v.(*endpointCache); s.cfg.Clock.Now().UnixNano()-k.checkedAt.Load() < int64(cacheFresh) {
 			return endpointByID(k.endpoints, id), nil
 		}
 	}
-	return s.endpoint(ctx, s.DB.Read(ctx), org, id)
+	return s.endpoint(ctx, s.cfg.DB.Read(ctx), org, id)
 }
 
 func endpointByID(all []*endpoint, id string) *endpoint {
@@ -244,14 +244,14 @@ func (s *Service) sealHeaders(org, id string, h map[string]string) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	return s.Seal.Seal(plain, sealAAD(org, id, "headers"))
+	return s.cfg.Seal.Seal(plain, sealAAD(org, id, "headers"))
 }
 
 func (s *Service) headers(e *endpoint) (map[string]string, error) {
 	if len(e.Headers) == 0 {
 		return nil, nil
 	}
-	plain, err := s.Seal.Unseal(e.Headers, sealAAD(e.Org, e.ID, "headers"))
+	plain, err := s.cfg.Seal.Unseal(e.Headers, sealAAD(e.Org, e.ID, "headers"))
 	if err != nil {
 		return nil, fmt.Errorf("read headers of webhook %s: %w", e.ID, err)
 	}

@@ -99,7 +99,7 @@ func (s *Service) subjectOf(ctx context.Context, tx db.Querier, ev event.Event) 
 	if number == "" {
 		return x, nil
 	}
-	id, err := s.Numbers.NumberID(ctx, tx, ev.OrgID, number)
+	id, err := s.cfg.Numbers.NumberID(ctx, tx, ev.OrgID, number)
 	x.NumberID = cmp.Or(id, number) // a deleted number must not match a filter for another
 	return x, err
 }
@@ -185,7 +185,7 @@ func (s *Service) catchUpDeliveries(ctx context.Context, tx db.Querier, known ca
 	if err != nil || ev.CallID == "" || e.Filters.empty() && v.Everything() {
 		return nil, err
 	}
-	held, err := s.Rights.StillHeld(ctx, e.Holder)
+	held, err := s.cfg.Rights.StillHeld(ctx, e.Holder)
 	if err != nil {
 		return nil, fmt.Errorf("find the rights of a webhook: %w", err)
 	}

@@ -60,9 +60,10 @@ func newFixture(t testing.TB, d *db.DB, now func() time.Time) *fixture {
 	b := bus.New()
 	orgs := org.New(d, b, now)
 	outbox := &event.Outbox{DB: d, Bus: b, Clock: clock.Func(now)}
-	s := New(Config{DB: d, Bus: b, Outbox: outbox, Queue: &job.Queue{Bus: b, Clock: clock.Func(now)}, Seal: sealer, Log: logger(t), Clock: clock.Func(now), Node: db.NewID("node"),
-		Organizations: orgs, Numbers: fakeNumbers{}, Recordings: fakeRecordings{}, Rights: &fakeRights{},
-		Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})})
+	s := New(Config{DB: d, Bus: b, Outbox: outbox, Queue: &job.Queue{Bus: b, Clock: clock.Func(now)}, Seal: sealer, Log: logger(t),
+		Clock: clock.Func(now), Node: db.NewID("node"), Organizations: orgs, Numbers: fakeNumbers{}, Recordings: fakeRecordings{},
+		Rights: &fakeRights{},
+		Guard:  egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})})
 	h := &fixture{Service: s, t: t, org: newOrg(t, d), outbox: outbox}
 	h.reader = &event.Reader{Outbox: h.outbox, Log: logger(t), CreateDeliveries: s.CreateDeliveries}
 	h.api = optest.New(t, d, append(s.Operations(), orgs.Operations()...)...)
@@ -147,7 +148,7 @@ func (h *fixture) get(path string) *optest.Answer {
 
 func (h *fixture) publish(events ...event.Payload) {
 	h.t.Helper()
-	err := h.DB.Tx(context.Background(), func(tx db.Querier) error {
+	err := h.cfg.DB.Tx(context.Background(), func(tx db.Querier) error {
 		for _, p := range events {
 			if err := h.outbox.Publish(context.Background(), tx, h.org, p); err != nil {
 				return err

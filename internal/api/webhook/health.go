@@ -21,7 +21,7 @@ func (s *Service) health(ctx context.Context, q db.Querier, e *endpoint) (Health
 		return h, fmt.Errorf("count pending deliveries: %w", err)
 	}
 	h.OldestPendingAt = oldest.Ptr()
-	took, good, err := recentAttempts(ctx, q, e, db.At(s.Clock.Now().Add(-24*time.Hour)))
+	took, good, err := recentAttempts(ctx, q, e, db.At(s.cfg.Clock.Now().Add(-24*time.Hour)))
 	if err != nil || len(took) == 0 {
 		return h, err
 	}

@@ -23,7 +23,7 @@ func TestHealth_PublishedToStreamOnly(t *testing.T) {
 		r := newReceiver(t, nil)
 		r.answer = func(_ int, w responseWriter, _ *request) { w.WriteHeader(int(code.Load())) }
 		id, _ := h.create(r.URL, map[string]any{"events": []string{"*"}})
-		news := h.Bus.Subscribe(event.Stream, 1000)
+		news := h.cfg.Bus.Subscribe(event.Stream, 1000)
 		defer news.Close()
 		var told []string
 		health := func() {

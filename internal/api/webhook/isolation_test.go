@@ -58,7 +58,7 @@ func newLargeFixture(t *testing.T, d *db.DB, dead func(org, n int) bool) *largeF
 
 func (w *largeFixture) addEndpoints(org int, dead func(org, n int) bool) {
 	w.t.Helper()
-	err := w.DB.Tx(context.Background(), func(tx db.Querier) error {
+	err := w.cfg.DB.Tx(context.Background(), func(tx db.Querier) error {
 		for n := range endpointsPerOrg {
 			e := &endpoint{Org: w.org, ID: db.NewID("whk"), URL: w.good.URL, Events: []string{"*"}, Status: Active, Timing: enriched,
 				TimeoutSeconds: 30, CreatedAt: w.time(), UpdatedAt: w.time()}
@@ -66,7 +66,7 @@ func (w *largeFixture) addEndpoints(org int, dead func(org, n int) bool) {
 				e.URL = w.dead.URL
 			}
 			var err error
-			if e.Secret, err = w.Seal.Seal([]byte(newSecret()), sealAAD(e.Org, e.ID, "secret")); err != nil {
+			if e.Secret, err = w.cfg.Seal.Seal([]byte(newSecret()), sealAAD(e.Org, e.ID, "secret")); err != nil {
 				return err
 			}
 			if err := insertEndpoint(context.Background(), tx, e); err != nil {
@@ -84,7 +84,7 @@ func (w *largeFixture) addEndpoints(org int, dead func(org, n int) bool) {
 func (w *largeFixture) publishTo(org string, n int) string {
 	w.t.Helper()
 	id := db.NewID("evt")
-	err := w.DB.Tx(context.Background(), func(tx db.Querier) error {
+	err := w.cfg.DB.Tx(context.Background(), func(tx db.Querier) error {
 		return w.outbox.PublishAs(context.Background(), tx, org, id, event.CallMissed{CallID: fmt.Sprintf("call_%d", n)})
 	})
 	if err != nil {

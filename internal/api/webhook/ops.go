@@ -53,12 +53,12 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Webhook
 		return nil, err
 	}
 	f := endpointFilter(access.Org(ctx)).In("status", in.Status)
-	total, err := in.Total(ctx, s.DB.Read(ctx), f)
+	total, err := in.Total(ctx, s.cfg.DB.Read(ctx), f)
 	if err != nil {
 		return nil, err
 	}
 	f.Page("created_at", true, db.At(time.UnixMicro(after.Int)), after.ID, in.Limit)
-	rows, err := listEndpoints(ctx, s.DB.Read(ctx), f)
+	rows, err := listEndpoints(ctx, s.cfg.DB.Read(ctx), f)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Webhook
 
 // describe returns the API form of a webhook.
 func (s *Service) describe(ctx context.Context, e *endpoint) (Webhook, error) {
-	h, err := s.health(ctx, s.DB.Read(ctx), e)
+	h, err := s.health(ctx, s.cfg.DB.Read(ctx), e)
 	if err != nil {
 		return Webhook{}, err
 	}
@@ -139,7 +139,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Webhook], e
 	if err := e.subscribe(ctx); err != nil {
 		return nil, err
 	}
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	if n, err := countEndpoints(ctx, q, org); err != nil {
 		return nil, err
 	} else if n >= maxEndpoints {
@@ -148,10 +148,10 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Webhook], e
 	if e.Headers, err = s.sealHeaders(org, e.ID, b.Headers); err != nil {
 		return nil, err
 	}
-	if e.Secret, err = s.Seal.Seal([]byte(secret), sealAAD(org, e.ID, "secret")); err != nil {
+	if e.Secret, err = s.cfg.Seal.Seal([]byte(secret), sealAAD(org, e.ID, "secret")); err != nil {
 		return nil, err
 	}
-	if err := s.DB.Tx(ctx, func(tx db.Querier) error { return insertEndpoint(ctx, tx, e) }); err != nil {
+	if err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return insertEndpoint(ctx, tx, e) }); err != nil {
 		return nil, err
 	}
 	w, err := s.describe(ctx, e)
@@ -179,7 +179,7 @@ func (s *Service) Get(ctx context.Context, in *GetIn) (*op.Out[Webhook], error) 
 
 // findEndpoint returns a webhook of the caller's organisation, or a not_found error.
 func (s *Service) findEndpoint(ctx context.Context, id string) (*endpoint, error) {
-	e, err := getEndpoint(ctx, s.DB.Read(ctx), access.Org(ctx), id)
+	e, err := getEndpoint(ctx, s.cfg.DB.Read(ctx), access.Org(ctx), id)
 	if db.IsNone(err) {
 		return nil, op.NotFound("webhook")
 	}
@@ -197,7 +197,7 @@ type DeleteIn struct {
 
 // Delete deletes a webhook.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		e, err := s.findEndpoint(ctx, in.ID)
 		if err != nil {
 			return err
@@ -237,24 +237,24 @@ type Rotated struct {
 // Rotate replaces the secret.
 func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Rotated], error) {
 	secret, until := newSecret(), db.Time{}
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		e, err := s.findEndpoint(ctx, in.ID)
 		if err != nil {
 			return err
 		}
-		k, err := s.secrets(e, s.Clock.Now())
+		k, err := s.secrets(e, s.cfg.Clock.Now())
 		if err != nil {
 			return err
 		}
 		e.PreviousSecret, e.PreviousUntil = nil, db.Time{}
 		if grace := in.Body.grace(); grace > 0 {
-			until = db.At(s.Clock.Now().Add(grace))
+			until = db.At(s.cfg.Clock.Now().Add(grace))
 			e.PreviousUntil = until
-			if e.PreviousSecret, err = s.Seal.Seal([]byte(k.current), sealAAD(e.Org, e.ID, "previous_secret")); err != nil {
+			if e.PreviousSecret, err = s.cfg.Seal.Seal([]byte(k.current), sealAAD(e.Org, e.ID, "previous_secret")); err != nil {
 				return err
 			}
 		}
-		if e.Secret, err = s.Seal.Seal([]byte(secret), sealAAD(e.Org, e.ID, "secret")); err != nil {
+		if e.Secret, err = s.cfg.Seal.Seal([]byte(secret), sealAAD(e.Org, e.ID, "secret")); err != nil {
 			return err
 		}
 		e.SecretHint, e.UpdatedAt = secretHint(secret), s.time()

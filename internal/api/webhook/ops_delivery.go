@@ -38,7 +38,7 @@ func (s *Service) Deliveries(ctx context.Context, in *DeliveriesIn) (*op.Out[op.
 	if err != nil {
 		return nil, err
 	}
-	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	view, err := visibility.From(ctx, s.cfg.DB.Read(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -48,13 +48,13 @@ func (s *Service) Deliveries(ctx context.Context, in *DeliveriesIn) (*op.Out[op.
 	if in.ResponseStatus != 0 {
 		f.And("response_status = ?", in.ResponseStatus)
 	}
-	total, err := in.Total(ctx, s.DB.Read(ctx), f)
+	total, err := in.Total(ctx, s.cfg.DB.Read(ctx), f)
 	if err != nil {
 		return nil, err
 	}
 	f.Page("created_at", true, db.At(time.UnixMicro(after.Int)), after.ID, in.Limit)
 	text, args := f.SQL()
-	rows, err := listDeliveries(ctx, s.DB.Read(ctx), text, args...)
+	rows, err := listDeliveries(ctx, s.cfg.DB.Read(ctx), text, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (s *Service) fullDelivery(ctx context.Context, d *delivery) (Delivery, erro
 	r := s.withLiveStatus(d)
 	r.Body = d.Body
 	var err error
-	r.Attempts, err = listAttempts(ctx, s.DB.Read(ctx), d.Org, d.ID)
+	r.Attempts, err = listAttempts(ctx, s.cfg.DB.Read(ctx), d.Org, d.ID)
 	return r, err
 }
 
@@ -150,7 +150,7 @@ func (s *Service) findDelivery(ctx context.Context, in *DeliveryIn) (*delivery, 
 	if _, err := s.findEndpoint(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	d, err := getDelivery(ctx, s.DB.Read(ctx), access.Org(ctx), in.DeliveryID)
+	d, err := getDelivery(ctx, s.cfg.DB.Read(ctx), access.Org(ctx), in.DeliveryID)
 	if db.IsNone(err) || err == nil && d.WebhookID != in.ID {
 		return nil, op.NotFound("delivery")
 	}
@@ -172,7 +172,7 @@ type ReplayBody struct{}
 // Replay sends an event again: the same webhook-id and the same bytes, in a new delivery.
 func (s *Service) Replay(ctx context.Context, in *ReplayIn) (*op.Out[Delivery], error) {
 	var d *delivery
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		old, err := s.findDelivery(ctx, &in.DeliveryIn)
 		if err != nil {
 			return err
@@ -246,7 +246,7 @@ func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Delivery], erro
 	if r.ok() {
 		v.status = succeeded
 	}
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := insertDeliveries(ctx, tx, []*delivery{d}); err != nil {
 			return err
 		}

@@ -92,7 +92,7 @@ func (b RangeBody) span() (x replayRange, wrong []op.Violation) {
 // more reports that there may be further events.
 func (s *Service) replayNext(ctx context.Context, id string, x *replayRange) (queued int, more bool, err error) {
 	var last int64
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := event.LockOrder(ctx, tx); err != nil { // so that a release cannot miss them
 			return err
 		}

@@ -34,7 +34,7 @@ const forcedBody = "forced by POST /sandbox/webhooks/fail; nothing was sent"
 // Fail makes the next attempts at a webhook fail without being sent.
 func (s *Service) Fail(ctx context.Context, in *FailIn) (*op.Out[FailBody], error) {
 	b := in.Body
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		e, err := s.findEndpoint(ctx, b.WebhookID)
 		if err != nil {
 			return err
@@ -53,7 +53,7 @@ func (s *Service) Fail(ctx context.Context, in *FailIn) (*op.Out[FailBody], erro
 
 // takeForcedFailure consumes one forced failure and returns its status; 0 if none is left.
 func (s *Service) takeForcedFailure(ctx context.Context, e *endpoint) (status int, err error) {
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `UPDATE webhooks SET fail_times = fail_times - 1 WHERE org_id = $1 AND id = $2 AND fail_times > 0
 			RETURNING fail_times, fail_status`
 		left := 0
@@ -103,7 +103,7 @@ func (s *Service) Trigger(ctx context.Context, in *TriggerIn) (*op.Out[Triggered
 		return nil, err
 	}
 	out := Triggered{ID: db.NewID("evt"), Event: in.Body.Event, Data: json.RawMessage(event.Event{Body: string(body)}.Data())}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error { return s.Outbox.PublishAs(ctx, tx, access.Org(ctx), out.ID, p) })
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return s.cfg.Outbox.PublishAs(ctx, tx, access.Org(ctx), out.ID, p) })
 	if err != nil {
 		return nil, err
 	}

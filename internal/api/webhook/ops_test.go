@@ -85,7 +85,7 @@ func TestWebhook_OtherOrganisationNotFound(t *testing.T) {
 	r := newReceiver(t, nil)
 	id, _ := h.create(r.URL, nil)
 	d, _ := h.firstAttempt(id)
-	other := optest.Admin(newOrg(t, h.DB))
+	other := optest.Admin(newOrg(t, h.cfg.DB))
 	for _, x := range [][2]string{{"GET", ""}, {"PATCH", ""}, {"DELETE", ""}, {"POST", "/rotate-secret"}, {"POST", "/test"}, {"GET", "/deliveries"},
 		{"GET", "/deliveries/" + d.ID}, {"POST", "/deliveries/" + d.ID + "/replay"}} {
 		var body any

@@ -32,7 +32,7 @@ type UpdateBody struct {
 // Update changes a webhook. Setting it active resets its failures and sends held deliveries.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Webhook], error) {
 	var e *endpoint
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if e, err = s.findEndpoint(ctx, in.ID); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (s *Service) save(ctx context.Context, tx db.Querier, e *endpoint, status o
 			if err := s.startRelease(ctx, tx, e); err != nil {
 				return err
 			}
-			if err := s.Queue.HurryLane(ctx, tx, queueName, e.Org, e.ID); err != nil {
+			if err := s.cfg.Queue.HurryLane(ctx, tx, queueName, e.Org, e.ID); err != nil {
 				return err
 			}
 		}

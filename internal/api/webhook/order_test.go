@@ -19,7 +19,7 @@ func TestOrder_PerCallOnTwoNodes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d, nil)
 		h.run()
-		config := h.Config
+		config := h.cfg
 		config.Node = db.NewID("node")
 		second := New(config)
 		if err := second.Start(context.Background()); err != nil {
@@ -185,7 +185,7 @@ func TestDelivery_RepeatedAfterCrash(t *testing.T) {
 
 	again := open()
 	defer again.Close()
-	config := h.Config // the same node, restarted
+	config := h.cfg // the same node, restarted
 	config.DB = again
 	next := New(config)
 	if err := next.Start(context.Background()); err != nil {
@@ -193,7 +193,7 @@ func TestDelivery_RepeatedAfterCrash(t *testing.T) {
 	}
 	defer next.Stop(context.Background())
 	<-got
-	h.DB = again
+	h.cfg.DB = again
 	eventually(t, "it is written down", func() bool { return h.open() == 0 })
 	all := r.list()
 	if len(all) != 2 || all[0].Get("Webhook-Id") != all[1].Get("Webhook-Id") || all[0].body != all[1].body ||

@@ -17,11 +17,11 @@ type Organizations interface {
 // headerPrefix returns the prefix of our own headers to an organisation's endpoints: its own, or else that of the
 // installation.
 func (s *Service) headerPrefix(ctx context.Context, org string) (string, error) {
-	own, err := s.Organizations.WebhookHeaderPrefix(ctx, org)
+	own, err := s.cfg.Organizations.WebhookHeaderPrefix(ctx, org)
 	if err != nil && !db.IsNone(err) {
 		return "", fmt.Errorf("find webhook header prefix: %w", err)
 	}
-	return cmp.Or(own, s.Prefix), nil
+	return cmp.Or(own, s.cfg.Prefix), nil
 }
 
 // hasPrefix reports whether a header is one of our own.

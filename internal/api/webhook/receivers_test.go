@@ -22,7 +22,7 @@ func (h *fixture) firstAttempt(id string) (*delivery, Attempt) {
 	h.publish(event.CallMissed{CallID: "call_1"})
 	eventually(h.t, "an attempt is written down", func() bool { all := h.deliveries(id); return len(all) == 1 && all[0].Attempts > 0 })
 	d := h.deliveries(id)[0]
-	all, err := listAttempts(context.Background(), h.DB.Read(context.Background()), h.org, d.ID)
+	all, err := listAttempts(context.Background(), h.cfg.DB.Read(context.Background()), h.org, d.ID)
 	if err != nil || len(all) == 0 {
 		h.t.Fatal(len(all), err)
 	}
@@ -156,7 +156,7 @@ func TestReceivers_Unreachable(t *testing.T) {
 			h := newFixture(t, dbtest.SQLite(t), nil)
 			h.run()
 			id, _ := h.create("https://example.com/", nil)
-			err := h.DB.Tx(context.Background(), func(tx db.Querier) error { // bypasses the check at registration
+			err := h.cfg.DB.Tx(context.Background(), func(tx db.Querier) error { // bypasses the check at registration
 				e, err := getEndpoint(context.Background(), tx, h.org, id)
 				if err != nil {
 					return err

@@ -18,7 +18,7 @@ import (
 // replay replays the range around now and returns the number of deliveries.
 func (h *fixture) replay(id string, more map[string]any) int {
 	h.t.Helper()
-	body := map[string]any{"since": h.Clock.Now().Add(-time.Hour).Format(time.RFC3339)}
+	body := map[string]any{"since": h.cfg.Clock.Now().Add(-time.Hour).Format(time.RFC3339)}
 	for k, v := range more {
 		body[k] = v
 	}
@@ -147,7 +147,7 @@ func TestReplayRange_InvalidRefused(t *testing.T) {
 	do(map[string]any{"since": "yesterday", "until": "x", "events": []string{"y"}}).Want(422).
 		Refused("validation_failed", "since invalid_time", "until invalid_time", "events[0] unknown_event")
 	do(map[string]any{"since": "2026-01-31", "until": "2026-01-31"}).Want(422).Refused("validation_failed", "until out_of_range")
-	other := optest.Admin(newOrg(t, h.DB))
+	other := optest.Admin(newOrg(t, h.cfg.DB))
 	h.api.Do(other, "POST", "/webhooks/"+id+"/replay", map[string]any{"since": "2020-01-01"}).Want(404)
 }
 

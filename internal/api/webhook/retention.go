@@ -13,7 +13,7 @@ import (
 func (s *Service) DeleteBefore(ctx context.Context, before time.Time) (gone int64, err error) {
 	for {
 		var n int
-		err := s.DB.Tx(ctx, func(tx db.Querier) (err error) {
+		err := s.cfg.DB.Tx(ctx, func(tx db.Querier) (err error) {
 			n, err = deleteBatchBefore(ctx, tx, db.At(before))
 			return err
 		})
@@ -57,7 +57,7 @@ func deleteBatchBefore(ctx context.Context, tx db.Querier, before db.Time) (int,
 }
 
 func (s *Service) deleteEndpointsBefore(ctx context.Context, before db.Time) error {
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: a sweep over all organisations
 		const q = `DELETE FROM webhooks WHERE deleted_at < $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d
 			WHERE d.org_id = webhooks.org_id AND d.webhook_id = webhooks.id)`

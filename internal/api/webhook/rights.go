@@ -42,7 +42,7 @@ func checkReadable(ctx context.Context, kind string) error {
 
 // mayReceive reports whether the subscriber may still read a kind.
 func (s *Service) mayReceive(ctx context.Context, e *endpoint, k event.Kind) (bool, error) {
-	held, err := s.Rights.StillHeld(ctx, e.Holder)
+	held, err := s.cfg.Rights.StillHeld(ctx, e.Holder)
 	if err != nil {
 		return false, fmt.Errorf("find the rights of a webhook: %w", err)
 	}
@@ -51,7 +51,7 @@ func (s *Service) mayReceive(ctx context.Context, e *endpoint, k event.Kind) (bo
 
 // withheld returns the kinds of an endpoint that its subscriber may not read.
 func (s *Service) withheld(ctx context.Context, e *endpoint) ([]string, error) {
-	held, err := s.Rights.StillHeld(ctx, e.Holder)
+	held, err := s.cfg.Rights.StillHeld(ctx, e.Holder)
 	if err != nil {
 		return nil, fmt.Errorf("find the rights of a webhook: %w", err)
 	}

@@ -57,7 +57,7 @@ func TestDelivery_SubscriberLosesScope(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d, nil)
 		rights := &fakeRights{}
-		h.Rights = rights
+		h.cfg.Rights = rights
 		id := h.api.Do(optest.Admin(h.org), "POST", "/webhooks", map[string]any{"url": "http://127.0.0.1:9/", "events": []string{"*"}}).Want(201).Text("id")
 		e, err := getEndpoint(t.Context(), d.Read(t.Context()), h.org, id)
 		if err != nil || !slices.Equal(e.Holder.Scopes, access.All()) {

@@ -26,8 +26,8 @@ func (c *testClock) set(t time.Time) { c.mu.Lock(); c.at = t; c.mu.Unlock() }
 // wake makes the workers read the clock.
 func (h *fixture) wake() {
 	h.t.Helper()
-	err := h.DB.Tx(context.Background(), func(tx db.Querier) error {
-		return h.Queue.Hurry(context.Background(), tx, queueName, h.org, "nothing")
+	err := h.cfg.DB.Tx(context.Background(), func(tx db.Querier) error {
+		return h.cfg.Queue.Hurry(context.Background(), tx, queueName, h.org, "nothing")
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -39,7 +39,7 @@ func (h *fixture) nextRun(kind string) db.Time {
 	h.t.Helper()
 	var at db.Time
 	const q = `SELECT min(run_at) FROM jobs WHERE kind = $1 AND state = 0`
-	if err := h.DB.Read(context.Background()).QueryRow(context.Background(), q, kind).Scan(&at); err != nil {
+	if err := h.cfg.DB.Read(context.Background()).QueryRow(context.Background(), q, kind).Scan(&at); err != nil {
 		h.t.Fatal(err)
 	}
 	return at
@@ -49,7 +49,7 @@ func (h *fixture) nextRun(kind string) db.Time {
 func (h *fixture) unnumbered() (n int) {
 	h.t.Helper()
 	const q = `SELECT count(*) FROM events WHERE org_id = $1 AND sequence IS NULL`
-	if err := h.DB.Read(context.Background()).QueryRow(context.Background(), q, h.org).Scan(&n); err != nil {
+	if err := h.cfg.DB.Read(context.Background()).QueryRow(context.Background(), q, h.org).Scan(&n); err != nil {
 		h.t.Fatal(err)
 	}
 	return n
@@ -57,7 +57,7 @@ func (h *fixture) unnumbered() (n int) {
 
 func (h *fixture) deliveries(id string) []*delivery {
 	h.t.Helper()
-	all, err := listDeliveries(context.Background(), h.DB.Read(context.Background()),
+	all, err := listDeliveries(context.Background(), h.cfg.DB.Read(context.Background()),
 		`SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE org_id = $1 AND webhook_id = $2 ORDER BY sequence, id`, h.org, id)
 	if err != nil {
 		h.t.Fatal(err)
@@ -133,7 +133,7 @@ func TestBreaker_HoldsAndReleasesInOrder(t *testing.T) {
 		r := newReceiver(t, nil)
 		r.answer = func(_ int, w responseWriter, _ *request) { mu.Lock(); defer mu.Unlock(); w.WriteHeader(code) }
 		id, _ := h.create(r.URL, nil)
-		changes := h.Bus.Subscribe(HealthSubject, 10)
+		changes := h.cfg.Bus.Subscribe(HealthSubject, 10)
 		defer changes.Close()
 		for i := range maxConsecutiveFailures {
 			h.publish(numberedEvents(callName(i), 1)...)

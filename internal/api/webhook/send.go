@@ -50,7 +50,7 @@ func (r attemptResult) ok() bool { return r.fault == "" }
 
 // send makes one attempt. It returns an error if the request could not be made for a reason other than the endpoint.
 func (s *Service) send(ctx context.Context, e *endpoint, d *delivery) (attemptResult, error) {
-	started := s.Clock.Now()
+	started := s.cfg.Clock.Now()
 	r := attemptResult{at: db.At(started)}
 	if e.ForcedFailures > 0 {
 		if forced, err := s.takeForcedFailure(ctx, e); err != nil || forced != 0 {
@@ -69,7 +69,7 @@ func (s *Service) send(ctx context.Context, e *endpoint, d *delivery) (attemptRe
 	defer s.trackUnproven(e.ID)()
 	response, err := s.client.Do(request)
 	if err != nil {
-		r.took, r.fault = s.Clock.Now().Sub(started), faultOf(err)
+		r.took, r.fault = s.cfg.Clock.Now().Sub(started), faultOf(err)
 		return r, nil
 	}
 	defer response.Body.Close()
@@ -79,7 +79,7 @@ func (s *Service) send(ctx context.Context, e *endpoint, d *delivery) (attemptRe
 		r.retryAfter = retryAfter(response.Header.Get("Retry-After"), started)
 	}
 	r.body = readBody(response.Body)
-	r.took = s.Clock.Now().Sub(started)
+	r.took = s.cfg.Clock.Now().Sub(started)
 	return r, nil
 }
 

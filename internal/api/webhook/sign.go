@@ -63,7 +63,7 @@ func standardSignature(secret, id string, at int64, body string) string {
 type secrets struct{ current, previous string }
 
 func (s *Service) secrets(e *endpoint, now time.Time) (k secrets, err error) {
-	b, err := s.Seal.Unseal(e.Secret, sealAAD(e.Org, e.ID, "secret"))
+	b, err := s.cfg.Seal.Unseal(e.Secret, sealAAD(e.Org, e.ID, "secret"))
 	if err != nil {
 		return k, fmt.Errorf("read secret of webhook %s: %w", e.ID, err)
 	}
@@ -71,7 +71,7 @@ func (s *Service) secrets(e *endpoint, now time.Time) (k secrets, err error) {
 	if len(e.PreviousSecret) == 0 || !now.Before(e.PreviousUntil.Time) {
 		return k, nil
 	}
-	if b, err = s.Seal.Unseal(e.PreviousSecret, sealAAD(e.Org, e.ID, "previous_secret")); err != nil {
+	if b, err = s.cfg.Seal.Unseal(e.PreviousSecret, sealAAD(e.Org, e.ID, "previous_secret")); err != nil {
 		return k, fmt.Errorf("read previous secret of webhook %s: %w", e.ID, err)
 	}
 	k.previous = string(b)

@@ -18,7 +18,7 @@ var ErrNoSecret = errors.New("no webhook of the organisation is at that server, 
 // organisation's newest webhook with the same scheme, host and port, because the receiver knows it. A new id takes
 // the place of the event id.
 func (s *Service) SignRequest(ctx context.Context, org string, r *http.Request, body string) error {
-	all, err := listEndpoints(ctx, s.DB.Read(ctx), endpointFilter(org))
+	all, err := listEndpoints(ctx, s.cfg.DB.Read(ctx), endpointFilter(org))
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (s *Service) SignRequest(ctx context.Context, org string, r *http.Request, 
 	if newest == nil {
 		return ErrNoSecret
 	}
-	now := s.Clock.Now()
+	now := s.cfg.Clock.Now()
 	k, err := s.secrets(newest, now)
 	if err != nil {
 		return fmt.Errorf("sign request: %w", err)

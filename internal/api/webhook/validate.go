@@ -15,7 +15,7 @@ import (
 // check returns all violations of a webhook's settings. The prefix is that of our own headers.
 func (s *Service) check(e *endpoint, headers map[string]string, prefix string) []op.Violation {
 	var wrong []op.Violation
-	if err := s.Guard.Check(e.URL); err != nil {
+	if err := s.cfg.Guard.Check(e.URL); err != nil {
 		wrong = append(wrong, op.Field("url", urlCode(err), err.Error()))
 	}
 	wrong = append(wrong, checkEvents(e.Events)...)

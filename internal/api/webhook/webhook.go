@@ -130,7 +130,7 @@ type Recordings interface {
 
 // Service manages endpoints and delivers events to them. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg    Config
 	client *http.Client
 	runner *job.Runner
 	jitter func() float64 // 0.9 to 1.1
@@ -169,7 +169,7 @@ func New(c Config) *Service {
 	if c.Prefix = strings.ToLower(c.Prefix); c.Prefix == "" {
 		c.Prefix = "x-service"
 	}
-	s := &Service{Config: c, jitter: tenPercentJitter, replayMost: maxReplay,
+	s := &Service{cfg: c, jitter: tenPercentJitter, replayMost: maxReplay,
 		client: c.Guard.Client(egress.Limits{Total: maxTimeout + time.Second, Body: 64 << 10, Idle: maxPerEndpoint})}
 	s.runner = &job.Runner{DB: c.DB, Queue: c.Queue, Name: queueName, Node: c.Node, Log: c.Log,
 		Options: job.Options{Workers: maxWorkers, PerLane: maxPerEndpoint, Timeout: maxTimeout + 15*time.Second, LaneLimit: s.laneLimit,
@@ -180,7 +180,7 @@ func New(c Config) *Service {
 	return s
 }
 
-func (s *Service) time() db.Time { return db.At(s.Clock.Now()) }
+func (s *Service) time() db.Time { return db.At(s.cfg.Clock.Now()) }
 
 // wants reports whether the endpoint is subscribed to this kind and timing.
 func (e *endpoint) wants(ev event.Event) bool {

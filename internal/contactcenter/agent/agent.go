@@ -78,7 +78,7 @@ type Config struct {
 
 // Service reads and publishes the presence of agents. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg       Config
 	observers observers
 	changed   changedSet
 }
@@ -87,7 +87,7 @@ type Service struct {
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c)
-	return &Service{Config: c, changed: changedSet{wake: make(chan struct{}, 1), users: map[orgKey]struct{}{},
+	return &Service{cfg: c, changed: changedSet{wake: make(chan struct{}, 1), users: map[orgKey]struct{}{},
 		calls: map[orgKey]struct{}{}}}
 }
 

@@ -14,12 +14,12 @@ import (
 // idle since the end of the call, even if the call ended before its presence was published. If callID is not empty, the wrap-up waits for
 // the disposition of that call: until is its latest end, and the choice to be available does not end it.
 func (s *Service) StartWrapUp(ctx context.Context, tx db.Querier, org, id string, until time.Time, callID string) error {
-	if err := ensureRow(ctx, tx, org, id, db.At(s.Clock.Now())); err != nil {
+	if err := ensureRow(ctx, tx, org, id, db.At(s.cfg.Clock.Now())); err != nil {
 		return err
 	}
 	const text = `UPDATE agents SET wrap_up_until = $3, missed_streak = 0, idle_since = $4, wrap_up_call_id = $5
 		WHERE org_id = $1 AND user_id = $2`
-	if _, err := tx.Exec(ctx, text, org, id, db.At(until), db.At(s.Clock.Now()), db.Null(callID)); err != nil {
+	if _, err := tx.Exec(ctx, text, org, id, db.At(until), db.At(s.cfg.Clock.Now()), db.Null(callID)); err != nil {
 		return err
 	}
 	return s.PublishPresence(ctx, tx, org, []string{id})
@@ -41,7 +41,7 @@ func (s *Service) LimitWrapUp(ctx context.Context, tx db.Querier, org, id, callI
 // OfferMissed counts an offer that an agent did not answer. From limit in a row the agent is away until the given
 // time, and is available again afterwards. A limit of 0 means no limit.
 func (s *Service) OfferMissed(ctx context.Context, tx db.Querier, org, id string, limit int, until time.Time) error {
-	if err := ensureRow(ctx, tx, org, id, db.At(s.Clock.Now())); err != nil {
+	if err := ensureRow(ctx, tx, org, id, db.At(s.cfg.Clock.Now())); err != nil {
 		return err
 	}
 	const count = `UPDATE agents SET missed_streak = missed_streak + 1 WHERE org_id = $1 AND user_id = $2 RETURNING missed_streak`
@@ -61,7 +61,7 @@ func (s *Service) OfferMissed(ctx context.Context, tx db.Querier, org, id string
 // OfferAnswered resets the count of missed offers. It also sets the start of idle time to now, because the end of the
 // call may show in the legs before StartWrapUp records it.
 func (s *Service) OfferAnswered(ctx context.Context, tx db.Querier, org, id string) error {
-	now := db.At(s.Clock.Now())
+	now := db.At(s.cfg.Clock.Now())
 	if err := ensureRow(ctx, tx, org, id, now); err != nil {
 		return err
 	}

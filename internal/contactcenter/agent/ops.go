@@ -39,7 +39,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Agent]]
 	if err != nil {
 		return nil, err
 	}
-	q, org := s.DB.Read(ctx), access.Org(ctx)
+	q, org := s.cfg.DB.Read(ctx), access.Org(ctx)
 	found, err := s.search(ctx, q, org, in, after.ID, in.Limit+1)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ type OneIn struct {
 
 // Show returns one agent.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Agent], error) {
-	a, err := s.findAgent(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
+	a, err := s.findAgent(ctx, s.cfg.DB.Read(ctx), access.Org(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (b PresenceBody) violations(now db.Time) (wrong []op.Violation) {
 // the disposition of a call goes on.
 func (s *Service) SetPresence(ctx context.Context, in *PresenceIn) (*op.Out[Agent], error) {
 	var a Agent
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		org := access.Org(ctx)
 		if _, err := s.findAgent(ctx, tx, org, in.ID); err != nil {
 			return err
@@ -191,7 +191,7 @@ func (s *Service) SetPresence(ctx context.Context, in *PresenceIn) (*op.Out[Agen
 		if err := s.checkSupervisor(ctx, tx, in.ID); err != nil {
 			return err
 		}
-		if wrong := in.Body.violations(db.At(s.Clock.Now())); len(wrong) > 0 {
+		if wrong := in.Body.violations(db.At(s.cfg.Clock.Now())); len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
 		if err := s.setChoice(ctx, tx, org, in.ID, in.Body); err != nil {
@@ -234,7 +234,7 @@ func (s *Service) setChoice(ctx context.Context, tx db.Querier, org, id string, 
 	}
 	c := choice{Status: b.Status, Reason: b.Reason, Until: b.Until}
 	if later := all[id].busyCall != "" && (b.AfterCurrentCall == nil || *b.AfterCurrentCall); later {
-		if err := ensureRow(ctx, tx, org, id, db.At(s.Clock.Now())); err != nil {
+		if err := ensureRow(ctx, tx, org, id, db.At(s.cfg.Clock.Now())); err != nil {
 			return err
 		}
 		return storeChoice(ctx, tx, org, id, c, true)

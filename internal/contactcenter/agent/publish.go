@@ -128,7 +128,7 @@ func (s *Service) PublishChanged(ctx context.Context) error {
 	users, calls := s.changed.take()
 	for org, ids := range idsByOrg(calls) {
 		for part := range slices.Chunk(ids, batchSize) {
-			on, err := usersOfCalls(ctx, s.DB.Read(ctx), org, part)
+			on, err := usersOfCalls(ctx, s.cfg.DB.Read(ctx), org, part)
 			if err != nil {
 				return err
 			}
@@ -142,7 +142,7 @@ func (s *Service) PublishChanged(ctx context.Context) error {
 func (s *Service) PublishDue(ctx context.Context) error {
 	// tenant: reads the agents of all organisations
 	const text = `SELECT org_id, user_id FROM agents WHERE due_at <= $1 ORDER BY due_at LIMIT 1000`
-	due, err := queryKeys(ctx, s.DB.Read(ctx), text, db.At(s.Clock.Now()))
+	due, err := queryKeys(ctx, s.cfg.DB.Read(ctx), text, db.At(s.cfg.Clock.Now()))
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (s *Service) Reconcile(ctx context.Context) error {
 		UNION SELECT d.org_id, d.user_id FROM registrations r JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id
 		WHERE r.expires_at > $1
 		UNION SELECT org_id, user_id FROM legs WHERE ended_at IS NULL AND user_id IS NOT NULL`
-	all, err := queryKeys(ctx, s.DB.Read(ctx), text, db.At(s.Clock.Now()))
+	all, err := queryKeys(ctx, s.cfg.DB.Read(ctx), text, db.At(s.cfg.Clock.Now()))
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (s *Service) PublishPresenceNow(ctx context.Context, org string, users []st
 
 // publishBatch opens a transaction only if there is a change.
 func (s *Service) publishBatch(ctx context.Context, org string, users []string) error {
-	all, err := s.States(ctx, s.DB.Read(ctx), org, users)
+	all, err := s.States(ctx, s.cfg.DB.Read(ctx), org, users)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (s *Service) publishBatch(ctx context.Context, org string, users []string) 
 		return nil
 	}
 	slices.Sort(users)
-	return s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.PublishPresence(ctx, tx, org, users) })
+	return s.cfg.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.PublishPresence(ctx, tx, org, users) })
 }
 
 // needsUpdate reports whether the row of an agent must be written.
@@ -295,7 +295,7 @@ func (s *Service) publishChange(ctx context.Context, tx db.Querier, org string, 
 	if !x.presenceChanged(x.Presence) {
 		return false, setDue(ctx, tx, org, x.UserID, x.nextChangeAt)
 	}
-	if err := ensureRow(ctx, tx, org, x.UserID, db.At(s.Clock.Now())); err != nil {
+	if err := ensureRow(ctx, tx, org, x.UserID, db.At(s.cfg.Clock.Now())); err != nil {
 		return false, err
 	}
 	first, err := storePublished(ctx, tx, org, x)
@@ -306,16 +306,16 @@ func (s *Service) publishChange(ctx context.Context, tx db.Querier, org string, 
 		return false, err
 	}
 	p := x.Presence
-	return true, s.Outbox.Publish(ctx, tx, org, event.AgentPresence{AgentID: x.UserID, Status: p.Status, Reason: p.Reason,
+	return true, s.cfg.Outbox.Publish(ctx, tx, org, event.AgentPresence{AgentID: x.UserID, Status: p.Status, Reason: p.Reason,
 		CallID: db.Null(x.CallID).Ptr(), Since: p.Since, Until: p.Until.Ptr()})
 }
 
 // applyChoice makes a choice take effect. Do-not-disturb is a setting of the user, however it is switched.
 func (s *Service) applyChoice(ctx context.Context, tx db.Querier, org, id string, c choice) error {
-	if err := ensureRow(ctx, tx, org, id, db.At(s.Clock.Now())); err != nil {
+	if err := ensureRow(ctx, tx, org, id, db.At(s.cfg.Clock.Now())); err != nil {
 		return err
 	}
-	if err := s.Users.SwitchDND(ctx, tx, org, id, c.Status == DND, c.Until); err != nil {
+	if err := s.cfg.Users.SwitchDND(ctx, tx, org, id, c.Status == DND, c.Until); err != nil {
 		return err
 	}
 	if err := storeChoice(ctx, tx, org, id, c, false); err != nil {
@@ -334,7 +334,7 @@ func (s *Service) applyChoice(ctx context.Context, tx db.Querier, org, id string
 func (s *Service) SweepSpells(ctx context.Context, before time.Time) (gone int64, err error) {
 	// tenant: all organisations have the same retention
 	const text = `DELETE FROM agent_spells WHERE until_at < $1`
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		r, err := tx.Exec(ctx, text, db.At(before))
 		if err != nil {
 			return err

@@ -77,7 +77,7 @@ func (s *Service) States(ctx context.Context, q db.Querier, org string, users []
 		}
 		return some, nil
 	}
-	now := s.Clock.Now()
+	now := s.cfg.Clock.Now()
 	all, err := readRows(ctx, q, org, users)
 	if err != nil {
 		return nil, fmt.Errorf("read agents: %w", err)

@@ -46,7 +46,7 @@ func (s *Service) Stats(ctx context.Context, in *StatsIn) (*op.Out[Stats], error
 	if err != nil {
 		return nil, err
 	}
-	q, org := s.DB.Read(ctx), access.Org(ctx)
+	q, org := s.cfg.DB.Read(ctx), access.Org(ctx)
 	if _, err := getAgent(ctx, q, org, in.ID); db.IsNone(err) {
 		return nil, op.NotFound("agent")
 	} else if err != nil {
@@ -58,7 +58,7 @@ func (s *Service) Stats(ctx context.Context, in *StatsIn) (*op.Out[Stats], error
 		}
 	}
 	if until.IsZero() {
-		until = db.At(s.Clock.Now())
+		until = db.At(s.cfg.Clock.Now())
 	}
 	if until.Sub(since.Time) > maxSpan || until.Before(since.Time) {
 		return nil, &op.Error{Code: "invalid_query", Detail: "until must follow since, within 400 days",
@@ -189,7 +189,7 @@ func (s *Service) addSpells(ctx context.Context, q db.Querier, org string, ids [
 		return fmt.Errorf("read agents: %w", err)
 	}
 	for id, x := range now {
-		add(id, x.row.published.status, x.row.published.since.Time, s.Clock.Now())
+		add(id, x.row.published.status, x.row.published.since.Time, s.cfg.Clock.Now())
 	}
 	for id, w := range all {
 		w.setDurations(lasted[id])

@@ -70,7 +70,7 @@ func (s *Service) withDetails(ctx context.Context, q db.Querier, org string, age
 	if err != nil {
 		return err
 	}
-	work, err := s.statsOf(ctx, q, org, ids, since, db.At(s.Clock.Now()))
+	work, err := s.statsOf(ctx, q, org, ids, since, db.At(s.cfg.Clock.Now()))
 	if err != nil {
 		return err
 	}
@@ -99,11 +99,11 @@ func memberships(ctx context.Context, q db.Querier, org string, ids []string, at
 
 // startOfDay returns the beginning of the day in the organisation's time zone.
 func (s *Service) startOfDay(ctx context.Context, org string) (db.Time, error) {
-	zone, err := s.Zones.Zone(ctx, org)
+	zone, err := s.cfg.Zones.Zone(ctx, org)
 	if err != nil {
 		return db.Time{}, fmt.Errorf("find time zone: %w", err)
 	}
-	return StartOfDay(s.Clock.Now(), zone), nil
+	return StartOfDay(s.cfg.Clock.Now(), zone), nil
 }
 
 // StartOfDay returns the beginning of the day that contains now in a time zone.

@@ -110,7 +110,7 @@ func unique(names []string) []string {
 // eachRow calls scan for each row that matches a filter.
 func (s *Service) eachRow(ctx context.Context, f *db.Filter, end string, scan func(*sql.Rows) error) error {
 	text, args := f.SQL()
-	rows, err := s.DB.Read(ctx).Query(ctx, text+end, args...)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, text+end, args...)
 	if err != nil {
 		return fmt.Errorf("read rows to count: %w", err)
 	}

@@ -44,7 +44,7 @@ type Names interface {
 
 // Service counts calls and answers queries. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg Config
 
 	mu          sync.Mutex                // guards the fields below
 	dirty       map[string]map[int64]bool // organisation → quarters to count
@@ -57,7 +57,7 @@ type Service struct {
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c)
-	return &Service{Config: c, dirty: map[string]map[int64]bool{}, ready: map[string]bool{}, rollupLocks: map[string]*sync.Mutex{}}
+	return &Service{cfg: c, dirty: map[string]map[int64]bool{}, ready: map[string]bool{}, rollupLocks: map[string]*sync.Mutex{}}
 }
 
 // quarterOf returns the start of the quarter that contains t, in microseconds.
@@ -109,7 +109,7 @@ func (s *Service) rollupLock(org string) *sync.Mutex {
 
 // digest returns a keyed digest of a number.
 func (s *Service) digest(org, number string) uint64 {
-	m := hmac.New(sha256.New, s.Key)
+	m := hmac.New(sha256.New, s.cfg.Key)
 	m.Write([]byte(org + "\n" + number))
 	return binary.LittleEndian.Uint64(m.Sum(nil))
 }

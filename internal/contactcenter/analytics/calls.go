@@ -51,7 +51,7 @@ func (s *Service) eachRecord(ctx context.Context, org string, filter func(*db.Fi
 	}
 	const columns = `SELECT ` + recordColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
 	text, args := filter(db.Where(columns, org)).SQL()
-	rows, err := s.DB.Read(ctx).Query(ctx, text, args...)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, text, args...)
 	if err != nil {
 		return fmt.Errorf("read calls to count: %w", err)
 	}
@@ -73,7 +73,7 @@ func (s *Service) sharesOf(ctx context.Context, org string, filter func(*db.Filt
 	text, args := filter(db.Where(chosen, org)).SQL()
 	const parts = `SELECT call_id, user_id, SUM(talk_seconds), SUM(hold_seconds) FROM legs
 		WHERE org_id = $1 AND talk_seconds IS NOT NULL AND user_id IS NOT NULL AND call_id IN (`
-	rows, err := s.DB.Read(ctx).Query(ctx, parts+text+`) GROUP BY call_id, user_id`, args...)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, parts+text+`) GROUP BY call_id, user_id`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read who served calls: %w", err)
 	}

@@ -164,7 +164,7 @@ func (s *Service) insights(ctx context.Context, in *CallsIn) (*huma.StreamRespon
 		return nil, err
 	}
 	r := InsightReport{Interval: q.interval, Timezone: q.zone.String(), Totals: sums.all.totals(), Topics: topTopics(topics),
-		RepeatCallers: topRepeatCallers(again), Series: make([]InsightPoint, len(q.steps)), AsOf: db.At(s.Clock.Now())}
+		RepeatCallers: topRepeatCallers(again), Series: make([]InsightPoint, len(q.steps)), AsOf: db.At(s.cfg.Clock.Now())}
 	r.Since, r.Until = q.times()
 	for i, at := range q.steps {
 		r.Series[i] = InsightPoint{db.At(at), sums.steps[i].totals()}

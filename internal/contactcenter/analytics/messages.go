@@ -165,7 +165,7 @@ func (s *Service) messages(ctx context.Context, in *MessagesIn) (*huma.StreamRes
 		return nil, err
 	}
 	r := MessageReport{Interval: q.interval, Timezone: q.zone.String(), Totals: sums.all.totals(),
-		Series: make([]MessagePoint, len(q.steps)), AsOf: db.At(s.Clock.Now())}
+		Series: make([]MessagePoint, len(q.steps)), AsOf: db.At(s.cfg.Clock.Now())}
 	r.Since, r.Until = q.times()
 	for i, at := range q.steps {
 		r.Series[i] = MessagePoint{db.At(at), sums.steps[i].totals()}

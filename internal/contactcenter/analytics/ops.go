@@ -58,7 +58,7 @@ type CallsIn struct {
 func (s *Service) newQuery(ctx context.Context, p PeriodIn, f FilterIn, group ...string) (callQuery, error) {
 	q := callQuery{org: access.Org(ctx), filters: map[string]string{}, group: group}
 	var err error
-	if q.view, err = visibility.From(ctx, s.DB.Read(ctx)); err != nil {
+	if q.view, err = visibility.From(ctx, s.cfg.DB.Read(ctx)); err != nil {
 		return q, err
 	}
 	if q.period, err = s.period(ctx, q.org, p); err != nil {
@@ -103,7 +103,7 @@ func (s *Service) calls(ctx context.Context, in *CallsIn) (*huma.StreamResponse,
 	if err != nil {
 		return nil, err
 	}
-	r := a.report(q, s.Clock.Now())
+	r := a.report(q, s.cfg.Clock.Now())
 	if in.csv() {
 		return csvResponse(r.rows(q)), nil
 	}
@@ -144,7 +144,7 @@ func (s *Service) queues(ctx context.Context, in *GroupsIn) (*huma.StreamRespons
 	if err != nil {
 		return nil, err
 	}
-	all, err := queue.FiguresByQueue(ctx, s.DB.Read(ctx), q.org, q.filterEntries)
+	all, err := queue.FiguresByQueue(ctx, s.cfg.DB.Read(ctx), q.org, q.filterEntries)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (s *Service) queues(ctx context.Context, in *GroupsIn) (*huma.StreamRespons
 		return cmp.Or(b.Offered-a.Offered, strings.Compare(a.QueueID, b.QueueID))
 	})
 	since, until := q.times()
-	r := QueueReport{Since: since, Until: until, Data: make([]QueueTotals, len(all)), AsOf: db.At(s.Clock.Now())}
+	r := QueueReport{Since: since, Until: until, Data: make([]QueueTotals, len(all)), AsOf: db.At(s.cfg.Clock.Now())}
 	for i, f := range all {
 		r.Data[i] = queueTotals(f)
 	}
@@ -202,7 +202,7 @@ func (s *Service) agents(ctx context.Context, in *GroupsIn) (*huma.StreamRespons
 		return nil, err
 	}
 	since, until := q.times()
-	r := AgentReport{Since: since, Until: until, Data: []AgentTotals{}, AsOf: db.At(s.Clock.Now())}
+	r := AgentReport{Since: since, Until: until, Data: []AgentTotals{}, AsOf: db.At(s.cfg.Clock.Now())}
 	for _, key := range a.sorted() {
 		c := a.groups[key]
 		r.Data = append(r.Data, AgentTotals{AgentID: key, Name: names[key], Handled: c.Answered, Missed: c.Missed, Inbound: c.Inbound,
@@ -226,7 +226,7 @@ func (s *Service) grouped(ctx context.Context, in *GroupsIn, dimension string) (
 	}
 	names = map[string]*string{}
 	for key := range a.groups {
-		name, err := s.Names.GroupName(ctx, q.org, dimension, key)
+		name, err := s.cfg.Names.GroupName(ctx, q.org, dimension, key)
 		if err != nil {
 			return q, nil, nil, err
 		}

@@ -51,7 +51,7 @@ func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period
 		return t
 	}
 	p.interval = in.Interval
-	p.until = read("until", in.Until, s.Clock.Now())
+	p.until = read("until", in.Until, s.cfg.Clock.Now())
 	p.since = read("since", in.Since, localday.DateOf(p.until, p.zone).Add(-30).Start(p.zone))
 	switch {
 	case len(wrong) > 0:
@@ -75,7 +75,7 @@ func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period
 
 func (s *Service) zone(ctx context.Context, org, name string) (*time.Location, error) {
 	if name == "" {
-		return s.Zones.Zone(ctx, org)
+		return s.cfg.Zones.Zone(ctx, org)
 	}
 	z, err := time.LoadLocation(name)
 	if err != nil || name == "Local" {

@@ -167,7 +167,7 @@ func (s *Service) quality(ctx context.Context, in *QualityIn) (*huma.StreamRespo
 		return nil, err
 	}
 	r := QualityReport{Interval: q.interval, Timezone: q.zone.String(), Totals: sums.all.totals(),
-		Series: make([]QualityPoint, len(q.steps)), AsOf: db.At(s.Clock.Now())}
+		Series: make([]QualityPoint, len(q.steps)), AsOf: db.At(s.cfg.Clock.Now())}
 	r.Since, r.Until = q.times()
 	for i, at := range q.steps {
 		r.Series[i] = QualityPoint{db.At(at), sums.steps[i].totals()}

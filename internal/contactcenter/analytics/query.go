@@ -54,7 +54,7 @@ func (a *callSums) addGroup(keys []string, c *Counts) {
 // run executes a query. It reads the stored counts if they suffice, else the call records.
 func (s *Service) run(ctx context.Context, q callQuery) (*callSums, error) {
 	a := &callSums{steps: make([]Counts, len(q.steps)), groups: map[string]*Counts{}}
-	if !q.usesCounts() || !q.onQuarters(s.Clock.Now()) {
+	if !q.usesCounts() || !q.onQuarters(s.cfg.Clock.Now()) {
 		return a, s.fromRecords(ctx, q, a)
 	}
 	if ready, err := s.prepared(ctx, q.org); err != nil || !ready {
@@ -102,7 +102,7 @@ func (s *Service) fromCounts(ctx context.Context, q callQuery, dimension string,
 		f.Equal("key", key)
 	}
 	statement, args := f.SQL()
-	rows, err := s.DB.Read(ctx).Query(ctx, statement, args...)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, statement, args...)
 	if err != nil {
 		return fmt.Errorf("read counts of calls: %w", err)
 	}

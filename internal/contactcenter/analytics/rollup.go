@@ -21,7 +21,7 @@ const restartOverlap = 10 * time.Minute
 func (s *Service) CatchUp(ctx context.Context, orgs []string) {
 	for _, org := range orgs {
 		if err := s.catchUp(ctx, org); err != nil && ctx.Err() == nil {
-			s.Log.Warn("calls not counted", "org", org, "err", err)
+			s.cfg.Log.Warn("calls not counted", "org", org, "err", err)
 		}
 	}
 	s.mu.Lock()
@@ -41,7 +41,7 @@ func (s *Service) Run(ctx context.Context) {
 		}
 		for _, org := range s.dirtyOrgs() {
 			if err := s.rollUp(ctx, org); err != nil && ctx.Err() == nil {
-				s.Log.Warn("calls not counted", "org", org, "err", err)
+				s.cfg.Log.Warn("calls not counted", "org", org, "err", err)
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func (s *Service) prepared(ctx context.Context, org string) (bool, error) {
 // catchUp counts the quarters of calls that ended since the last count.
 func (s *Service) catchUp(ctx context.Context, org string) error {
 	var until db.Time
-	err := s.DB.Read(ctx).QueryRow(ctx, `SELECT until FROM call_counted WHERE org_id = $1`, org).Scan(&until)
+	err := s.cfg.DB.Read(ctx).QueryRow(ctx, `SELECT until FROM call_counted WHERE org_id = $1`, org).Scan(&until)
 	if err != nil && !db.IsNone(err) {
 		return err
 	}
@@ -85,7 +85,7 @@ func (s *Service) catchUp(ctx context.Context, org string) error {
 // markSince marks the quarters of calls that ended since a time.
 func (s *Service) markSince(ctx context.Context, org string, since db.Time) error {
 	const q = `SELECT DISTINCT started_at - started_at % $3 FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL AND ended_at >= $2`
-	rows, err := s.DB.Read(ctx).Query(ctx, q, org, max(since.UnixMicro(), 0), quarter.Microseconds())
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, q, org, max(since.UnixMicro(), 0), quarter.Microseconds())
 	if err != nil {
 		return fmt.Errorf("find calls to count: %w", err)
 	}
@@ -107,7 +107,7 @@ func (s *Service) rollUp(ctx context.Context, org string) error {
 	turn := s.rollupLock(org)
 	turn.Lock()
 	defer turn.Unlock()
-	began := db.At(s.Clock.Now())
+	began := db.At(s.cfg.Clock.Now())
 	all := s.take(org)
 	if len(all) == 0 {
 		return nil
@@ -119,7 +119,7 @@ func (s *Service) rollUp(ctx context.Context, org string) error {
 		}
 		delete(all, at)
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		_, err := tx.Exec(ctx, `UPDATE call_counted SET until = $2 WHERE org_id = $1 AND until < $2`, org, began)
 		return err
 	})
@@ -149,7 +149,7 @@ func (s *Service) count(ctx context.Context, org string, at int64) error {
 		if err != nil {
 			return err
 		}
-		err = s.DB.Tx(ctx, func(tx db.Querier) error { return replaceCounts(ctx, tx, org, at, sums, version) })
+		err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return replaceCounts(ctx, tx, org, at, sums, version) })
 		if !errors.Is(err, errConcurrentCount) {
 			return err
 		}
@@ -158,11 +158,11 @@ func (s *Service) count(ctx context.Context, org string, at int64) error {
 
 func (s *Service) version(ctx context.Context, org string) (v int64, err error) {
 	const q = `INSERT INTO call_counted (org_id, until, version) VALUES ($1, 0, 0) ON CONFLICT (org_id) DO NOTHING`
-	err = s.DB.Read(ctx).QueryRow(ctx, `SELECT version FROM call_counted WHERE org_id = $1`, org).Scan(&v)
+	err = s.cfg.DB.Read(ctx).QueryRow(ctx, `SELECT version FROM call_counted WHERE org_id = $1`, org).Scan(&v)
 	if !db.IsNone(err) {
 		return v, err
 	}
-	return 0, s.DB.Tx(ctx, func(tx db.Querier) error {
+	return 0, s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		_, err := tx.Exec(ctx, q, org)
 		return err
 	})

@@ -93,7 +93,7 @@ type Forwards interface {
 
 // Service manages flows. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg      Config
 	programs *bus.Cache[*Program]
 }
 
@@ -103,7 +103,7 @@ const programCacheTTL = time.Minute
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c)
-	return &Service{Config: c, programs: bus.NewCache[*Program](c.Bus, Changed, programCacheTTL, c.Clock.Now)}
+	return &Service{cfg: c, programs: bus.NewCache[*Program](c.Bus, Changed, programCacheTTL, c.Clock.Now)}
 }
 
 // Get returns a flow that is not removed, or db.ErrNone.
@@ -119,7 +119,7 @@ func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Flow, 
 // calls wait for it. A call keeps the program it entered.
 func (s *Service) Program(ctx context.Context, org, id string) (*Program, error) {
 	return s.programs.Get(org+"/"+id, func() (*Program, error) {
-		q := s.DB.Read(db.Detached(ctx))
+		q := s.cfg.DB.Read(db.Detached(ctx))
 		f, err := s.Get(ctx, q, org, id)
 		if err == nil && f.Version == 0 {
 			err = db.ErrNone
@@ -140,6 +140,11 @@ func (s *Service) ProgramOf(ctx context.Context, q db.Querier, f Flow, version i
 	p, _, err := compile(ctx, f.OrgID, acceptAll, v.graph)
 	p.FlowID, p.Name, p.Version = f.ID, f.Name, version
 	return p, err
+}
+
+// CheckDestination returns the problem of a destination such as queue:que_… or a number; "" if it is valid.
+func (s *Service) CheckDestination(ctx context.Context, org, to string) (wrong string, err error) {
+	return s.cfg.References.CheckDestination(ctx, org, to)
 }
 
 // acceptAll accepts every reference. Published versions are compiled with it, because their references were checked

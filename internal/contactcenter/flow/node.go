@@ -301,8 +301,8 @@ func (m *Menu) Outcomes() []Outcome {
 }
 
 // types are the types of nodes, in the order of the documentation.
-var types = []string{"play", "menu", "collect", "hours", "condition", "set", "hunt_group", "queue", "ai_agent", "contact_lookup", "http", "transfer",
-	"voicemail", "callback", "sms", "record", "tag", "hangup"}
+var types = []string{"play", "menu", "collect", "hours", "condition", "set", "hunt_group", "queue", "ai_agent", "contact_lookup", "http",
+	"transfer", "voicemail", "callback", "sms", "record", "tag", "hangup"}
 
 // newConfig returns the config of a type with its defaults; nil for an unknown type.
 func newConfig(kind string) Action {

@@ -45,7 +45,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Flow]],
 	if err != nil {
 		return nil, err
 	}
-	q, org := s.DB.Read(ctx), access.Org(ctx)
+	q, org := s.cfg.DB.Read(ctx), access.Org(ctx)
 	found, err := list(ctx, q, in.filter(org).Page("id", false, after.ID, after.ID, in.Limit))
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (s *Service) addNumbers(ctx context.Context, q db.Querier, org string, foun
 	for i, f := range found {
 		ids[i] = f.ID
 	}
-	numbers, err := s.Numbers.IDsOfFlows(ctx, q, org, ids)
+	numbers, err := s.cfg.Numbers.IDsOfFlows(ctx, q, org, ids)
 	for i := range found {
 		found[i].NumberIDs = append([]string{}, numbers[found[i].ID]...)
 	}
@@ -114,12 +114,12 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Flow], erro
 	if len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
-	now := db.At(s.Clock.Now())
+	now := db.At(s.cfg.Clock.Now())
 	f := Flow{ID: db.NewID("flw"), OrgID: access.Org(ctx), Name: in.Body.Name, Kind: kind, Status: Draft, CreatedAt: now, UpdatedAt: now,
 		draft: &g}
 	first := 1
 	f.DraftVersion, f.NumberIDs = &first, []string{}
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := s.check(ctx, &f); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Flow], erro
 
 // check rejects a draft with errors, and stores its warnings in f.
 func (s *Service) check(ctx context.Context, f *Flow) error {
-	_, found, err := compile(ctx, f.OrgID, s.References, *f.draft)
+	_, found, err := compile(ctx, f.OrgID, s.cfg.References, *f.draft)
 	if err != nil {
 		return fmt.Errorf("check flow: %w", err)
 	}
@@ -160,7 +160,7 @@ func (s *Service) assign(ctx context.Context, tx db.Querier, f *Flow, numbers []
 	if len(numbers) == 0 {
 		return nil
 	}
-	missing, err := s.Numbers.AssignToFlow(ctx, tx, f.OrgID, f.ID, numbers)
+	missing, err := s.cfg.Numbers.AssignToFlow(ctx, tx, f.OrgID, f.ID, numbers)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (s *Service) assign(ctx context.Context, tx db.Querier, f *Flow, numbers []
 func (s *Service) withGraph(ctx context.Context, f Flow, g Graph) (Flow, error) {
 	f.Entry, f.Nodes, f.Timezone, f.Language = g.Entry, g.Nodes, db.Null(g.Timezone).Ptr(), db.Null(g.Language).Ptr()
 	one := []Flow{f}
-	err := s.addNumbers(ctx, s.DB.Read(ctx), f.OrgID, one)
+	err := s.addNumbers(ctx, s.cfg.DB.Read(ctx), f.OrgID, one)
 	return one[0], err
 }
 
@@ -196,7 +196,7 @@ func (s *Service) Validate(ctx context.Context, in *ValidateIn) (*op.Out[Verdict
 		v.Errors = append(v.Errors, Fault{"", x.Code, x.Field + ": " + x.Message})
 	}
 	if len(wrong) == 0 {
-		_, found, err := compile(ctx, access.Org(ctx), s.References, g)
+		_, found, err := compile(ctx, access.Org(ctx), s.cfg.References, g)
 		if err != nil {
 			return nil, fmt.Errorf("check flow: %w", err)
 		}
@@ -235,7 +235,7 @@ type ShowIn struct {
 
 // Show returns a flow with the nodes of one version. Removed flows are included.
 func (s *Service) Show(ctx context.Context, in *ShowIn) (*op.Out[Flow], error) {
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	f, err := get(ctx, q, access.Org(ctx), in.ID)
 	if err != nil {
 		return nil, notFound(err)

@@ -53,7 +53,7 @@ func (p Patch) apply(f *Flow, g *Graph) (redrawn bool, wrong []op.Violation) {
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Flow], error) {
 	var f Flow
 	var g Graph
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if f, err = s.findFlow(ctx, tx, in.ID, in.Match); err != nil {
 			return err
 		}
@@ -83,12 +83,12 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Flow], erro
 }
 
 func (s *Service) save(ctx context.Context, tx db.Querier, f *Flow) error {
-	f.UpdatedAt = db.At(s.Clock.Now())
+	f.UpdatedAt = db.At(s.cfg.Clock.Now())
 	if err := update(ctx, tx, *f); err != nil {
 		return fmt.Errorf("change flow: %w", err)
 	}
 	key := f.OrgID + "/" + f.ID
-	db.OnCommit(tx, func() { s.Bus.Publish(Changed, key) })
+	db.OnCommit(tx, func() { s.cfg.Bus.Publish(Changed, key) })
 	return nil
 }
 
@@ -100,7 +100,7 @@ type DeleteIn struct {
 
 // Delete removes a flow without references. Calls in the flow continue. Its versions stay for the history of calls.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		f, err := s.findFlow(ctx, tx, in.ID, in.Match)
 		if err != nil {
 			return err
@@ -118,16 +118,16 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 }
 
 func (s *Service) usedBy(ctx context.Context, q db.Querier, f Flow) ([]string, error) {
-	numbers, err := s.Numbers.IDsOfFlows(ctx, q, f.OrgID, []string{f.ID})
+	numbers, err := s.cfg.Numbers.IDsOfFlows(ctx, q, f.OrgID, []string{f.ID})
 	if err != nil {
 		return nil, err
 	}
 	used := numbers[f.ID]
-	queues, err := s.Queues.OverflowingToFlow(ctx, q, f.OrgID, f.ID)
+	queues, err := s.cfg.Queues.OverflowingToFlow(ctx, q, f.OrgID, f.ID)
 	if err != nil {
 		return nil, fmt.Errorf("find what leads to the flow: %w", err)
 	}
-	forwards, err := s.Forwards.ForwardingToFlow(ctx, q, f.OrgID, f.ID)
+	forwards, err := s.cfg.Forwards.ForwardingToFlow(ctx, q, f.OrgID, f.ID)
 	if err != nil {
 		return nil, fmt.Errorf("find what leads to the flow: %w", err)
 	}

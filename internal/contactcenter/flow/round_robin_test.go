@@ -18,7 +18,8 @@ func TestNextTurn_SharedByNodes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		other := flow.New(flow.Config{DB: d, Orgs: org.New(d, bus.New(), time.Now), Bus: bus.New(), References: h, Numbers: h, Queues: h, Forwards: h})
+		other := flow.New(flow.Config{DB: d, Orgs: org.New(d, bus.New(), time.Now), Bus: bus.New(), References: h, Numbers: h, Queues: h,
+			Forwards: h})
 		one := h.do("POST", "/flows", `{"name":"One",`+welcome+`}`).Want(201).Text("id")
 		two := h.do("POST", "/flows", `{"name":"Two",`+welcome+`}`).Want(201).Text("id")
 		var got []string

@@ -18,8 +18,8 @@ func (Node) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 		alternatives[i] = withoutReferences(parts, nodeSchema(parts, kind))
 	}
 	s.Extensions = map[string]any{"x-one-of": alternatives}
-	s.Examples = []any{map[string]any{"id": "welcome", "type": "play", "config": map[string]any{"text": "Welcome to Harbor Dental.", "interrupt": true},
-		"next": map[string]any{"done": "team"}}}
+	s.Examples = []any{map[string]any{"id": "welcome", "type": "play",
+		"config": map[string]any{"text": "Welcome to Harbor Dental.", "interrupt": true}, "next": map[string]any{"done": "team"}}}
 	return s
 }
 

@@ -45,12 +45,12 @@ const maxSimulatedSteps = 200
 // Simulate runs the newest version of a flow without side effects: it calls, sends and stores nothing. A step that
 // depends on others takes the next input as its outcome if it has such an outcome. Otherwise the step succeeds.
 func (s *Service) Simulate(ctx context.Context, in *SimulateIn) (*op.Out[Trace], error) {
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	f, err := s.findFlow(ctx, q, in.ID, op.Match{})
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.Orgs.Get(ctx, f.OrgID)
+	o, err := s.cfg.Orgs.Get(ctx, f.OrgID)
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
@@ -75,7 +75,7 @@ func (s *Service) Simulate(ctx context.Context, in *SimulateIn) (*op.Out[Trace],
 	}
 	at := in.Body.At.Time
 	if in.Body.At.IsZero() {
-		at = s.Clock.Now()
+		at = s.cfg.Clock.Now()
 	}
 	r := &simulation{program: p, zone: zone, at: at, inputs: in.Body.Inputs, contact: in.Body.CRM, scope: Scope{Variables: map[string]any{},
 		Caller: Caller{Number: from, Anonymous: from == "anonymous"}, Contact: map[string]any{}, Memory: map[string]any{},
@@ -86,7 +86,7 @@ func (s *Service) Simulate(ctx context.Context, in *SimulateIn) (*op.Out[Trace],
 // zone returns the time zone of a flow.
 func (s *Service) zone(ctx context.Context, org, name string) (*time.Location, error) {
 	if name == "" {
-		return s.Orgs.Zone(ctx, org)
+		return s.cfg.Orgs.Zone(ctx, org)
 	}
 	return time.LoadLocation(name)
 }

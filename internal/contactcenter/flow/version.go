@@ -71,7 +71,7 @@ func (s *Service) publishKeepingDraft(ctx context.Context, id, comment string, k
 	draw func(db.Querier, *Flow) error) (*op.Out[Flow], error) {
 	var f Flow
 	var g Graph
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if f, err = s.findFlow(ctx, tx, id, op.Match{}); err != nil {
 			return err
 		}
@@ -104,10 +104,10 @@ func (s *Service) publish(ctx context.Context, tx db.Querier, f *Flow, comment s
 	if err != nil {
 		return fmt.Errorf("find last version: %w", err)
 	}
-	now := db.At(s.Clock.Now())
+	now := db.At(s.cfg.Clock.Now())
 	v := Version{ID: db.NewID("flv"), Version: last + 1, Comment: db.Null(comment).Ptr(), PublishedBy: db.Null(publisherID(ctx)).Ptr(),
 		PublishedAt: now, graph: *f.draft}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error { return insertVersion(ctx, tx, *f, v) })
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return insertVersion(ctx, tx, *f, v) })
 	if db.IsConflict(err) {
 		return op.Fail("version_conflict", "the flow was published meanwhile")
 	}
@@ -145,7 +145,7 @@ func (s *Service) Versions(ctx context.Context, in *VersionsIn) (*op.Out[op.Page
 	if err != nil {
 		return nil, err
 	}
-	q, org := s.DB.Read(ctx), access.Org(ctx)
+	q, org := s.cfg.DB.Read(ctx), access.Org(ctx)
 	f, err := get(ctx, q, org, in.ID)
 	if err != nil {
 		return nil, notFound(err)

@@ -28,7 +28,7 @@ type Users struct {
 
 // BusyLampField notifies phones of the state of their colleagues' calls. Create it with NewBusyLampField.
 type BusyLampField struct {
-	Config
+	cfg  Config
 	sip  *sip.Server
 	work sync.WaitGroup
 	stop context.CancelFunc
@@ -53,7 +53,7 @@ const (
 
 // NewBusyLampField returns a BusyLampField that is not started.
 func NewBusyLampField(c Config) *BusyLampField {
-	return &BusyLampField{Config: c, states: map[string]cachedState{}}
+	return &BusyLampField{cfg: c, states: map[string]cachedState{}}
 }
 
 // Topic returns the event package "dialog". Phones subscribe to an extension of their organisation. The other party of a call is not
@@ -77,11 +77,11 @@ func (f dialogPackage) Body(ctx context.Context, subject string, resource sipmsg
 
 // ResolveSubject returns the user that an account means by an extension, as "org user".
 func (f dialogPackage) ResolveSubject(ctx context.Context, account string, resource sipmsg.URI) (string, bool, error) {
-	a, ok, err := f.Devices.Account(ctx, account)
+	a, ok, err := f.cfg.Devices.Account(ctx, account)
 	if err != nil || !ok {
 		return "", false, err
 	}
-	u, err := f.Users.ByExtension(ctx, f.DB.Read(ctx), a.OrgID, resource.User)
+	u, err := f.cfg.Users.ByExtension(ctx, f.cfg.DB.Read(ctx), a.OrgID, resource.User)
 	if db.IsNone(err) {
 		return "", false, nil
 	}
@@ -97,7 +97,7 @@ func (f *BusyLampField) state(ctx context.Context, subject string) (string, erro
 		return known.state, nil
 	}
 	org, id, _ := strings.Cut(subject, " ")
-	all, err := f.Agents.Presences(ctx, f.DB.Read(ctx), org, []string{id})
+	all, err := f.cfg.Agents.Presences(ctx, f.cfg.DB.Read(ctx), org, []string{id})
 	if err != nil {
 		return "", err
 	}
@@ -117,7 +117,7 @@ func (f *BusyLampField) state(ctx context.Context, subject string) (string, erro
 func (f *BusyLampField) Start(ctx context.Context, s *sip.Server) {
 	f.sip = s
 	ctx, f.stop = context.WithCancel(ctx)
-	changes := f.Bus.Subscribe(PresenceChanged, 4096)
+	changes := f.cfg.Bus.Subscribe(PresenceChanged, 4096)
 	f.work.Go(func() {
 		defer changes.Close()
 		for {
@@ -153,7 +153,7 @@ func (f *BusyLampField) changed(ctx context.Context, subject string) {
 	f.mu.Unlock()
 	state, err := f.state(ctx, subject)
 	if err != nil {
-		f.Log.Warn("busy lamp field not sent", "err", err)
+		f.cfg.Log.Warn("busy lamp field not sent", "err", err)
 		return
 	}
 	f.mu.Lock()

@@ -22,7 +22,7 @@ import (
 
 // MessageWaiting notifies phones of the number of messages in the mailbox of their user. Create it with NewMessageWaiting.
 type MessageWaiting struct {
-	Config
+	cfg Config
 	sip *sip.Server
 
 	work sync.WaitGroup
@@ -48,7 +48,7 @@ const (
 
 // NewMessageWaiting returns a MessageWaiting that is not started.
 func NewMessageWaiting(c Config) *MessageWaiting {
-	return &MessageWaiting{Config: c, sent: map[string]string{}, registrations: make(chan string, 4096)}
+	return &MessageWaiting{cfg: c, sent: map[string]string{}, registrations: make(chan string, 4096)}
 }
 
 // Topic returns the event package "message-summary". A phone may name the mailbox by its SIP user name, the extension, the user id or *97.
@@ -70,11 +70,11 @@ func (w summaryPackage) ResolveSubject(_ context.Context, account string, _ sipm
 
 // Body returns the message counts of the mailbox.
 func (w summaryPackage) Body(ctx context.Context, account string, resource sipmsg.URI) ([]byte, bool, error) {
-	a, ok, err := w.Devices.Account(ctx, account)
+	a, ok, err := w.cfg.Devices.Account(ctx, account)
 	if err != nil || !ok {
 		return nil, false, err
 	}
-	u, err := w.Directory.CachedUser(ctx, a.OrgID, a.UserID)
+	u, err := w.cfg.Directory.CachedUser(ctx, a.OrgID, a.UserID)
 	if db.IsNone(err) || err == nil && !isMailbox(resource.User, a.Username, u) {
 		return nil, false, nil
 	}
@@ -96,7 +96,7 @@ func isMailbox(name, username string, u *user.User) bool {
 
 // summary returns the message counts of a user (RFC 3842 §5.2). The phone's message key dials the Message-Account.
 func (w *MessageWaiting) summary(ctx context.Context, org, userID string, at sipmsg.URI) ([]byte, error) {
-	c, err := w.Voicemail.Count(ctx, w.DB.Read(ctx), org, userID)
+	c, err := w.cfg.Voicemail.Count(ctx, w.cfg.DB.Read(ctx), org, userID)
 	waiting := "no"
 	if c.New > 0 {
 		waiting = "yes"
@@ -110,7 +110,7 @@ func (w *MessageWaiting) summary(ctx context.Context, org, userID string, at sip
 func (w *MessageWaiting) Start(ctx context.Context, s *sip.Server) {
 	w.sip = s
 	ctx, w.stop = context.WithCancel(ctx)
-	changes := w.Bus.Subscribe(voicemail.Changed, 4096)
+	changes := w.cfg.Bus.Subscribe(voicemail.Changed, 4096)
 	w.work.Go(func() {
 		defer changes.Close()
 		for {
@@ -147,9 +147,9 @@ func (w *MessageWaiting) Registered(_, account string, all []sip.Binding) {
 
 // changed notifies every phone of a user.
 func (w *MessageWaiting) changed(ctx context.Context, b voicemail.MailboxUser) {
-	all, err := w.Devices.OfUser(ctx, w.DB.Read(ctx), b.Org, b.User)
+	all, err := w.cfg.Devices.OfUser(ctx, w.cfg.DB.Read(ctx), b.Org, b.User)
 	if err != nil {
-		w.Log.Warn("message waiting not sent", "user", b.User, "err", err)
+		w.cfg.Log.Warn("message waiting not sent", "user", b.User, "err", err)
 		return
 	}
 	for _, d := range all {
@@ -160,9 +160,9 @@ func (w *MessageWaiting) changed(ctx context.Context, b voicemail.MailboxUser) {
 
 // unsolicited notifies the phones of an account that did not subscribe.
 func (w *MessageWaiting) unsolicited(ctx context.Context, box voicemail.MailboxUser, device, account string, subscribed []netip.AddrPort) {
-	all, err := w.Directory.Contacts(ctx, device)
+	all, err := w.cfg.Directory.Contacts(ctx, device)
 	if err != nil {
-		w.Log.Warn("message waiting not sent", "account", account, "err", err)
+		w.cfg.Log.Warn("message waiting not sent", "account", account, "err", err)
 		return
 	}
 	for _, b := range all {
@@ -181,7 +181,7 @@ func (w *MessageWaiting) afterRegister(ctx context.Context, account string) {
 	case <-ctx.Done():
 		return
 	}
-	a, ok, err := w.Devices.Account(ctx, account)
+	a, ok, err := w.cfg.Devices.Account(ctx, account)
 	if err != nil || !ok {
 		return
 	}
@@ -192,9 +192,9 @@ func (w *MessageWaiting) afterRegister(ctx context.Context, account string) {
 // notify sends an unsolicited NOTIFY to a phone, unless it has the counts already or refused one. A new registration clears the refusal.
 // A phone whose mailbox never had a message gets none.
 func (w *MessageWaiting) notify(ctx context.Context, box voicemail.MailboxUser, account string, b sip.Binding) {
-	body, err := w.summary(ctx, box.Org, box.User, sipmsg.URI{Host: w.SIPDomain})
+	body, err := w.summary(ctx, box.Org, box.User, sipmsg.URI{Host: w.cfg.SIPDomain})
 	if err != nil {
-		w.Log.Warn("message waiting not sent", "user", box.User, "err", err)
+		w.cfg.Log.Warn("message waiting not sent", "user", box.User, "err", err)
 		return
 	}
 	key := b.Contact + " " + b.CallID
@@ -203,7 +203,7 @@ func (w *MessageWaiting) notify(ctx context.Context, box voicemail.MailboxUser, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
-	status, err := w.sip.NotifyWithBody(ctx, b, "sip:"+account+"@"+w.SIPDomain, summaryEvent, summaryType, body)
+	status, err := w.sip.NotifyWithBody(ctx, b, "sip:"+account+"@"+w.cfg.SIPDomain, summaryEvent, summaryType, body)
 	switch {
 	case err != nil: // no answer: the next change tries again
 	case status < 300:
@@ -219,9 +219,9 @@ func (w *MessageWaiting) mayShow(ctx context.Context, box voicemail.MailboxUser,
 	if !strings.HasPrefix(string(body), "Messages-Waiting: no") {
 		return true
 	}
-	ever, err := w.Voicemail.EverReceived(ctx, w.DB.Read(ctx), box.Org, box.User)
+	ever, err := w.cfg.Voicemail.EverReceived(ctx, w.cfg.DB.Read(ctx), box.Org, box.User)
 	if err != nil {
-		w.Log.Warn("message waiting not sent", "user", box.User, "err", err)
+		w.cfg.Log.Warn("message waiting not sent", "user", box.User, "err", err)
 	}
 	return ever
 }

@@ -36,7 +36,7 @@ type Assignment struct {
 // the queue's retry delay has passed. Entries of another living node take part, so that their agents are left to that
 // node, but they are not in the result.
 func (s *Service) Plan(ctx context.Context, org string) (*AssignmentPlan, error) {
-	d := &planBuilder{s: s, q: s.DB.Read(ctx), org: org, now: s.Clock.Now(), unavailable: map[string]bool{},
+	d := &planBuilder{s: s, q: s.cfg.DB.Read(ctx), org: org, now: s.cfg.Clock.Now(), unavailable: map[string]bool{},
 		history:        map[[2]string]offerHistory{},
 		AssignmentPlan: AssignmentPlan{Queues: map[string]Queue{}, Staffed: map[string]int{}, Offers: map[string]bool{}}}
 	for _, read := range []func(context.Context) error{d.readOffers, d.readEntries, d.readQueues, d.readMembers, d.readHistory} {
@@ -193,7 +193,7 @@ func (d *planBuilder) assign(e Entry) {
 	if e.Status != Waiting && e.Status != CallbackPending && !joins || k.ID == "" {
 		return
 	}
-	ours := e.Status == CallbackPending || e.Node == d.s.Node
+	ours := e.Status == CallbackPending || e.Node == d.s.cfg.Node
 	if !ours && e.leaseExpired(d.now) {
 		return
 	}
@@ -228,7 +228,7 @@ func (d *planBuilder) candidates(k Queue, e Entry, joins bool) (found []Member) 
 		case joins && t.count > 0:
 		case t.count > 0 && t.last.Add(pause).After(d.now):
 			d.planAgain(t.last.Add(pause))
-		case d.s.PendingReleases.HasPendingRelease(m.UserID): // the next INVITE must not overtake the BYE or CANCEL of the last call
+		case d.s.cfg.PendingReleases.HasPendingRelease(m.UserID): // the next INVITE must not overtake the BYE or CANCEL of the last call
 			d.planAgain(d.now.Add(releaseRecheck))
 		default:
 			found = append(found, m)
@@ -271,7 +271,7 @@ func (s *Service) OrgsWithCallbacks(ctx context.Context) (found []string, err er
 	// tenant: reads the entries of all organisations
 	const text = `SELECT DISTINCT org_id FROM queue_entries WHERE ` + openCondition +
 		` AND status IN ('callback_pending', 'callback_dialing')`
-	err = db.ForEach(ctx, s.DB.Read(ctx), "find organisations", text, nil, func(scan func(...any) error) error {
+	err = db.ForEach(ctx, s.cfg.DB.Read(ctx), "find organisations", text, nil, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		found = append(found, id)
@@ -289,10 +289,10 @@ const (
 
 // RenewLease extends the leases of this node's calls of an organisation.
 func (s *Service) RenewLease(ctx context.Context, org string, calls []string) error {
-	return s.DB.TxRelaxed(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.TxRelaxed(ctx, func(tx db.Querier) error {
 		for part := range slices.Chunk(calls, 200) {
 			f := db.Where(`UPDATE queue_entries SET lease_until = $2 WHERE org_id = $1 AND `+openCondition, org,
-				db.At(s.Clock.Now().Add(entryLease)))
+				db.At(s.cfg.Clock.Now().Add(entryLease)))
 			text, args := f.In("call_id", part).SQL()
 			if _, err := tx.Exec(ctx, text, args...); err != nil {
 				return fmt.Errorf("keep callers: %w", err)

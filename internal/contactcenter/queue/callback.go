@@ -46,7 +46,7 @@ func (s *Service) ConvertToCallback(ctx context.Context, tx db.Querier, org, ent
 	}
 	const text = `UPDATE queue_entries SET status = 'callback_pending', callback = $3, agent_id = NULL
 		WHERE org_id = $1 AND id = $2 AND status IN ('waiting', 'offering')`
-	c := event.QueueCallback{Status: CallbackStatusWaitingAgent, ScheduledAt: db.At(s.Clock.Now())}
+	c := event.QueueCallback{Status: CallbackStatusWaitingAgent, ScheduledAt: db.At(s.cfg.Clock.Now())}
 	if ok, err := affected(tx.Exec(ctx, text, org, entry, db.AsJSON(c))); err != nil || !ok {
 		return orErrGone(err)
 	}
@@ -126,7 +126,7 @@ func (s *Service) callbackAccepted(ctx context.Context, tx db.Querier, e Entry, 
 func (s *Service) reportCallback(ctx context.Context, tx db.Querier, e Entry, c CallbackChange) error {
 	c.Org, c.QueueID, c.Origin = e.OrgID, e.QueueID, e.CallID
 	if c.At.IsZero() {
-		c.At = s.Clock.Now()
+		c.At = s.cfg.Clock.Now()
 	}
 	return observe.Each(s.observers.callbacks, func(o CallbackObserver) error { return o.CallbackChanged(ctx, tx, c) })
 }
@@ -134,7 +134,7 @@ func (s *Service) reportCallback(ctx context.Context, tx db.Querier, e Entry, c 
 // DialCallback makes an offer to an agent for a callback. The caller places the call with this id next. Only one of
 // several nodes succeeds. If another callback is dialling the same number, the error is a conflict (db.IsConflict).
 func (s *Service) DialCallback(ctx context.Context, e Entry, agent string, ring time.Duration, callID string) (o Offer, err error) {
-	err = s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		named := e
 		named.CallID = callID
 		made, err := s.offer(ctx, tx, named, []string{agent}, ring)
@@ -215,7 +215,7 @@ func (s *Service) CallbackEnded(ctx context.Context, tx db.Querier, org, call, r
 	case e.CallID == call:
 		return s.CallEnded(ctx, tx, org, call, result, result == "completed")
 	case o.Status == OfferConnected:
-		err := s.CompleteEntry(ctx, tx, org, e.ID, s.Clock.Now().Sub(e.ConnectedAt.Time))
+		err := s.CompleteEntry(ctx, tx, org, e.ID, s.cfg.Clock.Now().Sub(e.ConnectedAt.Time))
 		if errors.Is(err, ErrGone) { // the script of the caller recorded it already
 			return nil
 		}
@@ -246,7 +246,7 @@ func (s *Service) customerMissed(ctx context.Context, tx db.Querier, e Entry, o 
 	if ok, err := s.endOffer(ctx, tx, o, OfferCanceled); err != nil || !ok {
 		return err
 	}
-	if err := s.Agents.PublishPresence(ctx, tx, e.OrgID, []string{o.AgentID}); err != nil {
+	if err := s.cfg.Agents.PublishPresence(ctx, tx, e.OrgID, []string{o.AgentID}); err != nil {
 		return err
 	}
 	attempts := 1
@@ -262,7 +262,7 @@ func (s *Service) customerMissed(ctx context.Context, tx db.Querier, e Entry, o 
 		}
 		return s.reportCallback(ctx, tx, e, CallbackChange{Status: CallbackStatusFailed, Result: result, CountsAsAttempt: true})
 	}
-	at := s.Clock.Now().Add(retryDelay(attempts))
+	at := s.cfg.Clock.Now().Add(retryDelay(attempts))
 	if err := setCallback(ctx, tx, e, CallbackStatusRetryWait, 1, db.At(at)); err != nil {
 		return err
 	}

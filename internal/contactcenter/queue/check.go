@@ -93,14 +93,14 @@ func (s *Service) referenceViolations(ctx context.Context, k Queue, was *string)
 		if id == nil {
 			continue
 		}
-		if has, err := s.Prompts.HasAudio(ctx, k.OrgID, *id); err != nil {
+		if has, err := s.cfg.Prompts.HasAudio(ctx, k.OrgID, *id); err != nil {
 			return nil, err
 		} else if !has {
 			wrong = append(wrong, op.Field(field, "not_found", "there is no such audio"))
 		}
 	}
 	if k.Overflow != nil {
-		no, err := s.Destinations.CheckDestination(ctx, k.OrgID, k.Overflow.To)
+		no, err := s.cfg.Destinations.CheckDestination(ctx, k.OrgID, k.Overflow.To)
 		if err != nil {
 			return nil, err
 		}
@@ -111,13 +111,13 @@ func (s *Service) referenceViolations(ctx context.Context, k Queue, was *string)
 			wrong = append(wrong, op.Field("overflow.to", "invalid_destination", no))
 		}
 	}
-	o, err := s.Orgs.Get(ctx, k.OrgID)
+	o, err := s.cfg.Orgs.Get(ctx, k.OrgID)
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
 	// An extension from before its number was reserved stays, so that the queue can still be changed.
 	changed := k.Extension != nil && (was == nil || *was != *k.Extension)
-	if changed && s.Destinations.IsReserved(o.Country, *k.Extension) {
+	if changed && s.cfg.Destinations.IsReserved(o.Country, *k.Extension) {
 		wrong = append(wrong, op.Field("extension", "reserved", *k.Extension+" reaches an emergency service or a crisis line"))
 	}
 	return wrong, nil
@@ -125,7 +125,7 @@ func (s *Service) referenceViolations(ctx context.Context, k Queue, was *string)
 
 // save writes a queue. It refuses an extension that is taken.
 func (s *Service) save(ctx context.Context, k Queue, write func(context.Context, db.Querier, Queue) error) error {
-	err := s.DB.Tx(ctx, func(tx db.Querier) error { return write(ctx, tx, k) })
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return write(ctx, tx, k) })
 	if db.IsConflict(err) {
 		return op.Fail("extension_taken", "extension "+*k.Extension+" is taken")
 	}

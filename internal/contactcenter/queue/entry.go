@@ -161,7 +161,7 @@ func (s *Service) addPositions(ctx context.Context, q db.Querier, k Queue, found
 		return err
 	}
 	for i := range found {
-		found[i].setPosition(at[found[i].ID], p, db.At(s.Clock.Now()))
+		found[i].setPosition(at[found[i].ID], p, db.At(s.cfg.Clock.Now()))
 	}
 	return nil
 }

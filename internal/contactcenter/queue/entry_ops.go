@@ -34,7 +34,7 @@ func (s *Service) Calls(ctx context.Context, in *CallsIn) (*op.Out[op.Page[Entry
 	if err != nil {
 		return nil, err
 	}
-	q, org := s.DB.Read(ctx), access.Org(ctx)
+	q, org := s.cfg.DB.Read(ctx), access.Org(ctx)
 	k, err := s.findQueue(ctx, q, in.ID)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (b MoveBody) violations() (wrong []op.Violation) {
 // MoveCall changes the position, the priority or the queue of a caller.
 func (s *Service) MoveCall(ctx context.Context, in *MoveIn) (*op.Out[Entry], error) {
 	var e Entry
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		k, found, err := s.callEntry(ctx, tx, in.CallIn)
 		if err != nil {
 			return err
@@ -228,7 +228,7 @@ type RemoveCallIn struct {
 // RemoveCall removes a caller from a queue. The node that runs the call sees it, and routes the caller to the given
 // destination.
 func (s *Service) RemoveCall(ctx context.Context, in *RemoveCallIn) error {
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		k, e, err := s.callEntry(ctx, tx, in.CallIn)
 		if err != nil {
 			return err

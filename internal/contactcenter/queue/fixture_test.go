@@ -37,6 +37,7 @@ type fixture struct {
 	devices   *device.Service
 	calls     *call.Service
 	callbacks *callback.Service
+	jobs      *job.Queue
 	org       string
 	server    *optest.Server
 	ctx       context.Context
@@ -90,9 +91,10 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	c.Phones, c.Queues = phones, queues
 	h.users = user.New(c)
 	h.devices = devicetest.New(d, h.users, s, outbox, b, h.now, "sip.example.com")
-	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Clock: clock.Func(h.now)}, Node: "n1",
+	h.jobs = &job.Queue{Bus: b, Clock: clock.Func(h.now)}
+	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: h.jobs, Node: "n1",
 		Clock: clock.Func(h.now)})
-	h.callbacks = callback.New(callback.Config{DB: d, Jobs: h.calls.Jobs, Calls: h.calls, Clock: clock.Func(h.now)})
+	h.callbacks = callback.New(callback.Config{DB: d, Jobs: h.jobs, Calls: h.calls, Clock: clock.Func(h.now)})
 	h.calls.Observe(h.callbacks)
 	h.agents = agent.New(agent.Config{DB: d, Users: h.users, Outbox: outbox, Clock: clock.Func(h.now), Zones: orgs})
 	h.Service = queue.New(queue.Config{DB: d, Orgs: orgs, Agents: h.agents, Outbox: outbox, Bus: b, Clock: clock.Func(h.now), Node: "n1",

@@ -30,7 +30,7 @@ func (s *Service) OffersOfCalls(ctx context.Context, q db.Querier, org string, c
 		var ended, wrapped db.Time
 		err := scan(&call, &o.AgentID, &o.OfferedAt, &o.RingSeconds, &status, &ended, &wrapped)
 		o.Result = offerResult(status)
-		if !wrapped.IsZero() && !wrapped.After(s.Clock.Now()) {
+		if !wrapped.IsZero() && !wrapped.After(s.cfg.Clock.Now()) {
 			o.WrapUp = int(wrapped.Sub(ended.Time).Round(time.Second) / time.Second)
 		}
 		found[call] = append(found[call], o)
@@ -55,7 +55,7 @@ func (s *Service) CallWaits(ctx context.Context, q db.Querier, org string, calls
 	found, open := map[string]CallWait{}, map[string][]Entry{}
 	for _, e := range all {
 		w := found[e.CallID]
-		w.Seconds += e.waitedSeconds(db.At(s.Clock.Now()))
+		w.Seconds += e.waitedSeconds(db.At(s.cfg.Clock.Now()))
 		found[e.CallID] = w
 		if e.Status == Waiting || e.Status == Offering {
 			open[e.QueueID] = append(open[e.QueueID], e)
@@ -83,7 +83,7 @@ func (s *Service) CallWaits(ctx context.Context, q db.Querier, org string, calls
 func (s *Service) WaitedSeconds(ctx context.Context, q db.Querier, org, call string) (sum int, err error) {
 	all, err := entries(ctx, q, "find visits", entryColumns+` AND call_id = $2`, []any{org, call})
 	for _, e := range all {
-		sum += e.waitedSeconds(db.At(s.Clock.Now()))
+		sum += e.waitedSeconds(db.At(s.cfg.Clock.Now()))
 	}
 	return sum, err
 }
@@ -102,7 +102,7 @@ func offerResult(status string) string {
 // AllNames returns the names of the organisation's queues, oldest first, at most the given number.
 func (s *Service) AllNames(ctx context.Context, org string, most int) (names []string, err error) {
 	const text = `SELECT name FROM queues WHERE org_id = $1 AND removed_at IS NULL ORDER BY id LIMIT $2`
-	err = db.ForEach(ctx, s.DB.Read(ctx), "find names of queues", text, []any{org, most}, func(scan func(...any) error) error {
+	err = db.ForEach(ctx, s.cfg.DB.Read(ctx), "find names of queues", text, []any{org, most}, func(scan func(...any) error) error {
 		var name string
 		err := scan(&name)
 		names = append(names, name)

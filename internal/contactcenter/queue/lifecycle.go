@@ -41,7 +41,7 @@ func (s *Service) Enter(ctx context.Context, tx db.Querier, c Caller) (Entry, er
 	if err := s.checkAdmission(ctx, tx, k); err != nil {
 		return Entry{}, err
 	}
-	now := db.At(s.Clock.Now())
+	now := db.At(s.cfg.Clock.Now())
 	e := Entry{OrgID: c.Org, Skills: c.Skills, orderKey: now.UnixMicro(), QueueEntry: event.QueueEntry{ID: db.NewID("qen"), QueueID: k.ID,
 		CallID: c.CallID, Status: Waiting, Priority: k.Priority, FromNumber: c.From, Contact: c.Contact, EnteredAt: now}}
 	if c.Priority != nil {
@@ -53,11 +53,11 @@ func (s *Service) Enter(ctx context.Context, tx db.Querier, c Caller) (Entry, er
 // checkAdmission returns ErrClosed, ErrFull or ErrNoAgents if a caller may not enter now.
 func (s *Service) checkAdmission(ctx context.Context, q db.Querier, k Queue) error {
 	if k.Hours != nil {
-		zone, err := s.Orgs.Zone(ctx, k.OrgID)
+		zone, err := s.cfg.Orgs.Zone(ctx, k.OrgID)
 		if err != nil {
 			return err
 		}
-		if open, _ := k.Hours.At(s.Clock.Now(), zone); !open {
+		if open, _ := k.Hours.At(s.cfg.Clock.Now(), zone); !open {
 			return ErrClosed
 		}
 	}
@@ -84,7 +84,7 @@ func (s *Service) checkAdmission(ctx context.Context, q db.Querier, k Queue) err
 // enter inserts an entry and publishes queue.call_waiting.
 func (s *Service) enter(ctx context.Context, tx db.Querier, k Queue, e Entry) (Entry, error) {
 	if e.Node == "" {
-		e.Node = s.Node
+		e.Node = s.cfg.Node
 	}
 	if err := insertEntry(ctx, tx, e); err != nil {
 		return e, fmt.Errorf("enter queue: %w", err)
@@ -107,9 +107,9 @@ func (s *Service) enter(ctx context.Context, tx db.Querier, k Queue, e Entry) (E
 	if err != nil {
 		return e, err
 	}
-	e.setPosition(at, p, db.At(s.Clock.Now()))
+	e.setPosition(at, p, db.At(s.cfg.Clock.Now()))
 	s.notifyChange(tx, e.OrgID, k.ID)
-	return e, s.Outbox.Publish(ctx, tx, e.OrgID, event.QueueCallWaiting{QueueID: k.ID, QueueName: k.Name, CallID: e.CallID,
+	return e, s.cfg.Outbox.Publish(ctx, tx, e.OrgID, event.QueueCallWaiting{QueueID: k.ID, QueueName: k.Name, CallID: e.CallID,
 		FromNumber: e.FromNumber, Position: e.Position, CallersWaiting: now.CallersWaiting, AgentsAvailable: now.AgentsAvailable,
 		EstimatedWaitSeconds: e.EstimatedWait, EnteredAt: e.EnteredAt, Contact: e.Contact})
 }
@@ -120,7 +120,7 @@ func (s *Service) moveToQueue(ctx context.Context, tx db.Querier, e Entry, to Qu
 		return e, err
 	}
 	next := e
-	next.ID, next.QueueID, next.EnteredAt, next.Offers, next.OfferedAgentID = db.NewID("qen"), to.ID, db.At(s.Clock.Now()), 0, nil
+	next.ID, next.QueueID, next.EnteredAt, next.Offers, next.OfferedAgentID = db.NewID("qen"), to.ID, db.At(s.cfg.Clock.Now()), 0, nil
 	if next.Callback != nil {
 		if err := s.reportCallback(ctx, tx, next, CallbackChange{Status: next.Callback.Status,
 			At: next.Callback.ScheduledAt.Time}); err != nil {
@@ -135,7 +135,7 @@ func (s *Service) moveToQueue(ctx context.Context, tx db.Querier, e Entry, to Qu
 func (s *Service) NextEntry(ctx context.Context, tx db.Querier, org, queue string) (Entry, error) {
 	text := entryColumns + ` AND queue_id = $2 AND ` + waitingCondition +
 		` AND status IN ('waiting', 'callback_pending') ORDER BY priority DESC, place, id LIMIT 1`
-	return scanEntry(tx.QueryRow(ctx, text+s.DB.SkipLocked(), org, queue).Scan)
+	return scanEntry(tx.QueryRow(ctx, text+s.cfg.DB.SkipLocked(), org, queue).Scan)
 }
 
 // States of an offer.
@@ -163,7 +163,7 @@ const offerLeaseMargin = 5 * time.Second
 // if the caller does not wait any more or no agent is free. In that case roll back the transaction, so that nothing
 // is written. An entry that has offers already gets these in addition.
 func (s *Service) Offer(ctx context.Context, e Entry, agents []string, ring time.Duration) (made []Offer, err error) {
-	err = s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		made, err = s.offer(ctx, tx, e, agents, ring)
 		return err
 	})
@@ -174,7 +174,7 @@ func (s *Service) offer(ctx context.Context, tx db.Querier, e Entry, agents []st
 	const take = `UPDATE queue_entries SET status = CASE WHEN status = 'callback_pending' THEN 'callback_dialing' ELSE 'offering' END,
 			offers = offers + 1, agent_id = COALESCE(agent_id, $3), node = $4
 		WHERE org_id = $1 AND id = $2 AND status = $5 AND status IN ('waiting', 'offering', 'callback_pending')`
-	if ok, err := affected(tx.Exec(ctx, take, e.OrgID, e.ID, agents[0], s.Node, e.Status)); err != nil || !ok {
+	if ok, err := affected(tx.Exec(ctx, take, e.OrgID, e.ID, agents[0], s.cfg.Node, e.Status)); err != nil || !ok {
 		return nil, orErrGone(err)
 	}
 	made, err := s.insertOffers(ctx, tx, e, agents, ring)
@@ -192,19 +192,19 @@ func (s *Service) insertOffers(ctx context.Context, tx db.Querier, e Entry, agen
 	const text = `INSERT INTO queue_offers (org_id, id, queue_id, entry_id, call_id, agent_id, status, node, offered_at, lease_until,
 		ring_seconds)
 		VALUES ($1, $2, $3, $4, $5, $6, 'offering', $7, $8, $9, 0)`
-	now := s.Clock.Now()
+	now := s.cfg.Clock.Now()
 	for _, id := range agents {
 		o := Offer{Org: e.OrgID, ID: db.NewID("qof"), QueueID: e.QueueID, EntryID: e.ID, CallID: e.CallID, AgentID: id, Status: OfferOpen,
 			OfferedAt: db.At(now), LeaseUntil: db.At(now.Add(ring + offerLeaseMargin))}
 		ring := func(tx db.Querier) error {
-			_, err := tx.Exec(ctx, text, o.Org, o.ID, o.QueueID, o.EntryID, o.CallID, o.AgentID, s.Node, o.OfferedAt, o.LeaseUntil)
+			_, err := tx.Exec(ctx, text, o.Org, o.ID, o.QueueID, o.EntryID, o.CallID, o.AgentID, s.cfg.Node, o.OfferedAt, o.LeaseUntil)
 			return err
 		}
 		var err error
 		if len(agents) == 1 { // a taken agent ends the transaction
 			err = ring(tx)
 		} else { // in a savepoint, so that a taken agent does not prevent offers to the others
-			err = s.DB.Tx(ctx, ring)
+			err = s.cfg.DB.Tx(ctx, ring)
 		}
 		if db.IsConflict(err) {
 			if len(agents) == 1 {
@@ -238,7 +238,7 @@ func (s *Service) recordOffers(ctx context.Context, tx db.Querier, e Entry, firs
 		}
 	}
 	s.notifyChange(tx, e.OrgID, e.QueueID)
-	return s.Agents.PublishPresence(ctx, tx, e.OrgID, users)
+	return s.cfg.Agents.PublishPresence(ctx, tx, e.OrgID, users)
 }
 
 const offerColumns = `SELECT org_id, id, queue_id, entry_id, call_id, agent_id, status, offered_at, lease_until FROM queue_offers WHERE org_id = $1`
@@ -266,7 +266,7 @@ func offersOf(ctx context.Context, q db.Querier, org, entry, status string) (fou
 // closeOffer changes an offer from one state to another. It reports whether the offer was in the first state.
 func (s *Service) closeOffer(ctx context.Context, tx db.Querier, o Offer, from, to string) (bool, error) {
 	const text = `UPDATE queue_offers SET status = $4, ended_at = $5, ring_seconds = $6 WHERE org_id = $1 AND id = $2 AND status = $3`
-	now, ended := s.Clock.Now(), db.Time{}
+	now, ended := s.cfg.Clock.Now(), db.Time{}
 	if to != OfferConnected {
 		ended = db.At(now)
 	}

@@ -36,7 +36,7 @@ type dirtyQueues struct {
 func (s *Service) notifyChange(tx db.Querier, org, queue string) {
 	db.OnCommit(tx, func() {
 		s.markDirty(org, queue)
-		s.Bus.Publish(Wake, org)
+		s.cfg.Bus.Publish(Wake, org)
 	})
 }
 
@@ -127,7 +127,7 @@ func (s *Service) PublishUpdates(ctx context.Context) error {
 }
 
 func (s *Service) publishUpdate(ctx context.Context, p queueKey) error {
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	k, err := get(ctx, q, p.org, p.queue)
 	if db.IsNone(err) {
 		delete(s.dirty.lastPublished, p)
@@ -148,8 +148,8 @@ func (s *Service) publishUpdate(ctx context.Context, p queueKey) error {
 		clear(s.dirty.lastPublished)
 	}
 	s.dirty.lastPublished[p] = now
-	return s.DB.TxRelaxed(ctx, func(tx db.Querier) error {
-		return s.Outbox.Publish(ctx, tx, p.org, event.QueueUpdated{QueueID: k.ID, QueueName: k.Name, CallersWaiting: x.CallersWaiting,
+	return s.cfg.DB.TxRelaxed(ctx, func(tx db.Querier) error {
+		return s.cfg.Outbox.Publish(ctx, tx, p.org, event.QueueUpdated{QueueID: k.ID, QueueName: k.Name, CallersWaiting: x.CallersWaiting,
 			AgentsAvailable: x.AgentsAvailable, LongestWaitSeconds: x.LongestWait, At: x.AsOf})
 	})
 }
@@ -175,9 +175,10 @@ func (s *Service) sweepLostNodes(ctx context.Context) error {
 	// tenant: reads the entries of all organisations
 	const text = `SELECT org_id, id FROM queue_entries WHERE ` + openCondition +
 		` AND status IN ('waiting', 'offering') AND lease_until <= $1 LIMIT 500`
-	return s.sweepEach(ctx, text, []any{db.At(s.Clock.Now().Add(-lostAfter))}, func(ctx context.Context, tx db.Querier, x staleRow) error {
-		return s.Leave(ctx, tx, x.org, x.id, Abandoned, "node_crash")
-	})
+	return s.sweepEach(ctx, text, []any{db.At(s.cfg.Clock.Now().Add(-lostAfter))},
+		func(ctx context.Context, tx db.Querier, x staleRow) error {
+			return s.Leave(ctx, tx, x.org, x.id, Abandoned, "node_crash")
+		})
 }
 
 // DropNode ends the entries and the ringing offers of a lost node. Each change runs under guard, which begins its transaction.
@@ -208,7 +209,7 @@ func (s *Service) sweepDials(ctx context.Context) error {
 		WHERE e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected') AND e.status = 'callback_dialing'
 		AND o.offered_at <= $1
 			AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.org_id = o.org_id AND c.id = o.call_id) LIMIT 500`
-	return s.sweepEach(ctx, text, []any{db.At(s.Clock.Now().Add(-2 * endGrace))}, func(ctx context.Context, tx db.Querier,
+	return s.sweepEach(ctx, text, []any{db.At(s.cfg.Clock.Now().Add(-2 * endGrace))}, func(ctx context.Context, tx db.Querier,
 		x staleRow) error {
 		_, err := s.DeclineOffer(ctx, tx, x.org, x.id, OfferExpired)
 		return err
@@ -217,7 +218,7 @@ func (s *Service) sweepDials(ctx context.Context) error {
 
 // sweepEach calls end for each row of a statement, in a transaction each.
 func (s *Service) sweepEach(ctx context.Context, text string, args []any, end func(context.Context, db.Querier, staleRow) error) error {
-	return s.endUnder(ctx, text, args, s.DB.TxRelaxedContext, end)
+	return s.endUnder(ctx, text, args, s.cfg.DB.TxRelaxedContext, end)
 }
 
 // endUnder calls end for each row of a statement, in a transaction each, which begin starts.
@@ -225,7 +226,7 @@ func (s *Service) endUnder(ctx context.Context, text string, args []any,
 	begin func(context.Context, func(context.Context, db.Querier) error) error,
 	end func(context.Context, db.Querier, staleRow) error) error {
 	var over []staleRow
-	err := db.ForEach(ctx, s.DB.Read(ctx), "find leftovers", text, args, func(scan func(...any) error) error {
+	err := db.ForEach(ctx, s.cfg.DB.Read(ctx), "find leftovers", text, args, func(scan func(...any) error) error {
 		var x staleRow
 		err := scan(&x.org, &x.id)
 		over = append(over, x)
@@ -251,7 +252,7 @@ func (s *Service) sweepOffers(ctx context.Context) error {
 		AND (o.lease_until <= $2 OR NOT EXISTS (SELECT 1 FROM queue_entries e WHERE e.org_id = o.org_id AND e.id = o.entry_id
 		AND e.lease_until > $1))
 		ORDER BY o.lease_until LIMIT 500`
-	now := s.Clock.Now()
+	now := s.cfg.Clock.Now()
 	return s.sweepEach(ctx, text, []any{db.At(now), db.At(now.Add(-lostAfter))}, func(ctx context.Context, tx db.Querier,
 		x staleRow) error {
 		_, err := s.DeclineOffer(ctx, tx, x.org, x.id, OfferExpired)
@@ -269,7 +270,7 @@ func (s *Service) sweepEntries(ctx context.Context) error {
 		WHERE e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected')
 			AND e.status IN ('waiting', 'offering', 'connected') AND c.ended_at <= $1 LIMIT 500`
 	var over []staleRow
-	err := db.ForEach(ctx, s.DB.Read(ctx), "find callers", text, []any{db.At(s.Clock.Now().Add(-endGrace))},
+	err := db.ForEach(ctx, s.cfg.DB.Read(ctx), "find callers", text, []any{db.At(s.cfg.Clock.Now().Add(-endGrace))},
 		func(scan func(...any) error) error {
 			var x staleRow
 			err := scan(&x.org, &x.id, &x.status, &x.talk, &x.reason)
@@ -280,7 +281,7 @@ func (s *Service) sweepEntries(ctx context.Context) error {
 		return err
 	}
 	for _, x := range over {
-		err := s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		err := s.cfg.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
 			if x.status == Connected {
 				return s.CompleteEntry(ctx, tx, x.org, x.id, time.Duration(x.talk)*time.Second)
 			}

@@ -118,7 +118,7 @@ func (s *Service) withPresence(ctx context.Context, q db.Querier, org string, fo
 	for _, m := range found {
 		ids = append(ids, m.UserID)
 	}
-	states, err := s.Agents.States(ctx, q, org, ids)
+	states, err := s.cfg.Agents.States(ctx, q, org, ids)
 	if err != nil {
 		return err
 	}
@@ -173,11 +173,11 @@ func (s *Service) withStats(ctx context.Context, q db.Querier, org string, found
 
 // startOfDay returns the beginning of the day in the organisation's time zone.
 func (s *Service) startOfDay(ctx context.Context, org string) (db.Time, error) {
-	zone, err := s.Orgs.Zone(ctx, org)
+	zone, err := s.cfg.Orgs.Zone(ctx, org)
 	if err != nil {
 		return db.Time{}, err
 	}
-	return agent.StartOfDay(s.Clock.Now(), zone), nil
+	return agent.StartOfDay(s.cfg.Clock.Now(), zone), nil
 }
 
 // QueuesOfUsers returns the queue ids of users, by user id.
@@ -219,7 +219,7 @@ func (s *Service) SetMemberships(ctx context.Context, tx db.Querier, org, user s
 	}
 	for id := range keep {
 		m := Member{QueueID: id, UserID: user, Priority: defaultPriority, SignedIn: true, Skills: map[string]int{}}
-		if err := insertMember(ctx, tx, org, m, db.At(s.Clock.Now())); err != nil {
+		if err := insertMember(ctx, tx, org, m, db.At(s.cfg.Clock.Now())); err != nil {
 			return fmt.Errorf("join queue: %w", err)
 		}
 		s.notifyChange(tx, org, id)

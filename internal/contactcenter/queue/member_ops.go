@@ -53,7 +53,7 @@ func (s *Service) Members(ctx context.Context, in *MembersIn) (*op.Out[op.Page[M
 	if err != nil {
 		return nil, err
 	}
-	q, org := s.DB.Read(ctx), access.Org(ctx)
+	q, org := s.cfg.DB.Read(ctx), access.Org(ctx)
 	if _, err := s.findQueue(ctx, q, in.ID); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (f MemberFresh) member(queue string) Member {
 // AddMember makes a user a member of a queue.
 func (s *Service) AddMember(ctx context.Context, in *AddMemberIn) (*op.Out[Member], error) {
 	m, org := in.Body.member(in.ID), access.Org(ctx)
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if _, err := s.findQueue(ctx, tx, in.ID); err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (s *Service) addMember(ctx context.Context, tx db.Querier, org string, m Me
 	if err := s.checkMember(ctx, tx, org, m); err != nil {
 		return err
 	}
-	err := s.DB.Tx(ctx, func(tx db.Querier) error { return insertMember(ctx, tx, org, m, db.At(s.Clock.Now())) })
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return insertMember(ctx, tx, org, m, db.At(s.cfg.Clock.Now())) })
 	if db.IsConflict(err) {
 		return op.Fail("already_exists", "the user answers this queue already")
 	}
@@ -262,7 +262,7 @@ func (s *Service) ChangeMember(ctx context.Context, in *ChangeMemberIn) (*op.Out
 func (s *Service) changeMember(ctx context.Context, queue, user string, apply func(*Member)) (*op.Out[Member], error) {
 	var m Member
 	org := access.Org(ctx)
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if m, err = s.memberOf(ctx, tx, org, queue, user); err != nil {
 			return err
 		}
@@ -291,7 +291,7 @@ func (s *Service) changeMember(ctx context.Context, queue, user string, apply fu
 // RemoveMember removes a user from a queue. A call in progress continues.
 func (s *Service) RemoveMember(ctx context.Context, in *MemberIn) error {
 	org := access.Org(ctx)
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if _, err := s.memberOf(ctx, tx, org, in.ID, in.UserID); err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Queue]]
 	if err != nil {
 		return nil, err
 	}
-	q, org := s.DB.Read(ctx), access.Org(ctx)
+	q, org := s.cfg.DB.Read(ctx), access.Org(ctx)
 	found, err := listQueues(ctx, q, in.filter(org), after.ID, in.Limit+1)
 	if err != nil {
 		return nil, err
@@ -67,10 +67,10 @@ type Fresh struct {
 
 // Create adds a queue.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Queue], error) {
-	now := db.At(s.Clock.Now())
+	now := db.At(s.cfg.Clock.Now())
 	k := Queue{ID: db.NewID("que"), OrgID: access.Org(ctx), Settings: defaults(), CreatedAt: now, UpdatedAt: now}
 	in.Body.apply(&k)
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := s.check(ctx, k, nil); err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (s *Service) findQueue(ctx context.Context, q db.Querier, id string) (Queue
 
 // Show returns one queue.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Queue], error) {
-	k, err := s.findQueue(ctx, s.DB.Read(ctx), in.ID)
+	k, err := s.findQueue(ctx, s.cfg.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ type UpdateIn struct {
 // Update changes a queue. Members stay signed in, and callers keep their positions.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Queue], error) {
 	var k Queue
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if k, err = s.findQueue(ctx, tx, in.ID); err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Queue], err
 		if err := s.check(ctx, k, was); err != nil {
 			return err
 		}
-		k.UpdatedAt = db.At(s.Clock.Now())
+		k.UpdatedAt = db.At(s.cfg.Clock.Now())
 		s.notifyChange(tx, k.OrgID, k.ID)
 		return s.save(ctx, k, update)
 	})
@@ -153,7 +153,7 @@ type DeleteIn struct {
 // Delete removes a queue. With move_to, callers and objects that route to the queue move to another queue; without it
 // they prevent the removal. Flows are not changed: a queue to which a flow routes cannot be removed.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		k, err := s.findQueue(ctx, tx, in.ID)
 		if err != nil {
 			return err
@@ -174,7 +174,7 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 			return op.InUse("the queue is in use; move_to names a queue that takes over its numbers, overflows and callers", used...)
 		}
 		s.notifyChange(tx, k.OrgID, k.ID)
-		if err := softDelete(ctx, tx, k, db.At(s.Clock.Now())); err != nil {
+		if err := softDelete(ctx, tx, k, db.At(s.cfg.Clock.Now())); err != nil {
 			return fmt.Errorf("remove queue: %w", err)
 		}
 		return nil
@@ -190,7 +190,7 @@ func (s *Service) moveAll(ctx context.Context, tx db.Querier, k Queue, to string
 	if err != nil {
 		return fmt.Errorf("find queue: %w", err)
 	}
-	if err := s.Numbers.MoveQueue(ctx, tx, k.OrgID, k.ID, to); err != nil {
+	if err := s.cfg.Numbers.MoveQueue(ctx, tx, k.OrgID, k.ID, to); err != nil {
 		return err
 	}
 	if err := s.moveOverflows(ctx, tx, k.OrgID, k.ID, to); err != nil {
@@ -222,7 +222,7 @@ func (s *Service) moveOverflows(ctx context.Context, tx db.Querier, org, from, t
 		if k.ID == to { // it would overflow into itself
 			k.Overflow = nil
 		}
-		k.UpdatedAt = db.At(s.Clock.Now())
+		k.UpdatedAt = db.At(s.cfg.Clock.Now())
 		if err := update(ctx, tx, k); err != nil {
 			return fmt.Errorf("move overflow: %w", err)
 		}
@@ -256,7 +256,8 @@ func (s *Service) OverflowingToFlow(ctx context.Context, q db.Querier, org, flow
 
 // usedBy returns the ids of objects that route to a queue, and of the calls in it.
 func (s *Service) usedBy(ctx context.Context, q db.Querier, org, id string) (used []string, err error) {
-	for _, find := range []func(context.Context, db.Querier, string, string) ([]string, error){s.Numbers.IDsOfQueue, s.Flows.UsedBy} {
+	type finder = func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
+	for _, find := range []finder{s.cfg.Numbers.IDsOfQueue, s.cfg.Flows.UsedBy} {
 		some, err := find(ctx, q, org, id)
 		if err != nil {
 			return nil, fmt.Errorf("find what leads to the queue: %w", err)

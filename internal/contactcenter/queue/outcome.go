@@ -25,12 +25,12 @@ func (s *Service) AnswerOffer(ctx context.Context, tx db.Querier, org, offer str
 	if err != nil {
 		return Entry{}, fmt.Errorf("find offer: %w", err)
 	}
-	if !s.Clock.Now().Before(o.LeaseUntil.Time) {
+	if !s.cfg.Clock.Now().Before(o.LeaseUntil.Time) {
 		return Entry{}, ErrGone
 	}
 	const text = `UPDATE queue_entries SET status = 'connected', agent_id = $3, connected_at = $4
 		WHERE org_id = $1 AND id = $2 AND status IN ('offering', 'callback_dialing')`
-	if ok, err := affected(tx.Exec(ctx, text, org, o.EntryID, o.AgentID, db.At(s.Clock.Now()))); err != nil || !ok {
+	if ok, err := affected(tx.Exec(ctx, text, org, o.EntryID, o.AgentID, db.At(s.cfg.Clock.Now()))); err != nil || !ok {
 		return Entry{}, orErrGone(err)
 	}
 	if ok, err := s.closeOffer(ctx, tx, o, OfferOpen, OfferConnected); err != nil || !ok {
@@ -40,7 +40,7 @@ func (s *Service) AnswerOffer(ctx context.Context, tx db.Querier, org, offer str
 		return Entry{}, err
 	}
 	s.notifyChange(tx, org, o.QueueID)
-	if err := s.Agents.OfferAnswered(ctx, tx, org, o.AgentID); err != nil {
+	if err := s.cfg.Agents.OfferAnswered(ctx, tx, org, o.AgentID); err != nil {
 		return Entry{}, err
 	}
 	return getEntry(ctx, tx, org, o.EntryID)
@@ -69,7 +69,7 @@ func (s *Service) cancelOffers(ctx context.Context, tx db.Querier, org, entry st
 	if len(users) == 0 {
 		return nil
 	}
-	return s.Agents.PublishPresence(ctx, tx, org, users)
+	return s.cfg.Agents.PublishPresence(ctx, tx, org, users)
 }
 
 // DeclineOffer ends an offer that was not answered: no answer, refused, or not ringable. If no other agent is being
@@ -121,13 +121,13 @@ func lockEntry(ctx context.Context, tx db.Querier, org, entry string) error {
 func (s *Service) countMissed(ctx context.Context, tx db.Querier, o Offer, result string) error {
 	k, err := get(ctx, tx, o.Org, o.QueueID)
 	if result != OfferNoAnswer && result != OfferRejected || db.IsNone(err) {
-		return s.Agents.PublishPresence(ctx, tx, o.Org, []string{o.AgentID})
+		return s.cfg.Agents.PublishPresence(ctx, tx, o.Org, []string{o.AgentID})
 	}
 	if err != nil {
 		return fmt.Errorf("find queue: %w", err)
 	}
-	return s.Agents.OfferMissed(ctx, tx, o.Org, o.AgentID, k.MissedOffersLimit,
-		s.Clock.Now().Add(time.Duration(k.MissedOffersPause)*time.Second))
+	return s.cfg.Agents.OfferMissed(ctx, tx, o.Org, o.AgentID, k.MissedOffersLimit,
+		s.cfg.Clock.Now().Add(time.Duration(k.MissedOffersPause)*time.Second))
 }
 
 // Leave ends an entry that was not answered: abandoned, timed_out, overflowed, exited, removed or callback_failed. It
@@ -145,7 +145,7 @@ func (s *Service) Leave(ctx context.Context, tx db.Querier, org, entry, status, 
 
 func (s *Service) leave(ctx context.Context, tx db.Querier, org, entry, status, reason string) error {
 	const text = `UPDATE queue_entries SET status = $3, exited_at = $4, exit_reason = $5, agent_id = NULL WHERE org_id = $1 AND id = $2 AND ` + waitingCondition
-	if ok, err := affected(tx.Exec(ctx, text, org, entry, status, db.At(s.Clock.Now()), db.Null(reason))); err != nil || !ok {
+	if ok, err := affected(tx.Exec(ctx, text, org, entry, status, db.At(s.cfg.Clock.Now()), db.Null(reason))); err != nil || !ok {
 		return orErrGone(err)
 	}
 	if err := s.cancelOffers(ctx, tx, org, entry); err != nil {
@@ -209,7 +209,7 @@ func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reaso
 	case e.Status == Connected && !spoke:
 		err = s.revertAnswers(ctx, tx, e)
 	case e.Status == Connected:
-		err = s.CompleteEntry(ctx, tx, org, e.ID, s.Clock.Now().Sub(e.ConnectedAt.Time))
+		err = s.CompleteEntry(ctx, tx, org, e.ID, s.cfg.Clock.Now().Sub(e.ConnectedAt.Time))
 	case e.Status == Waiting || e.Status == Offering:
 		err = s.leave(ctx, tx, org, e.ID, Abandoned, reason)
 	}
@@ -221,7 +221,7 @@ func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reaso
 
 // CompleteEntry ends an answered entry and starts the agent's wrap-up. It returns ErrGone if the entry is over already.
 func (s *Service) CompleteEntry(ctx context.Context, tx db.Querier, org, entry string, talk time.Duration) error {
-	now := s.Clock.Now()
+	now := s.cfg.Clock.Now()
 	if err := s.lockCall(ctx, tx, org, entry); err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ const wrapUpLookback = 48 * time.Hour
 func (s *Service) AgentReady(ctx context.Context, tx db.Querier, org, agent string) error {
 	const text = `UPDATE queue_offers SET wrapped_at = $3 WHERE org_id = $1 AND agent_id = $2 AND offered_at > $4 AND wrapped_at > $3
 		AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.org_id = $1 AND a.user_id = $2 AND a.wrap_up_call_id = queue_offers.call_id)`
-	now := s.Clock.Now()
+	now := s.cfg.Clock.Now()
 	if _, err := tx.Exec(ctx, text, org, agent, db.At(now), db.At(now.Add(-wrapUpLookback))); err != nil {
 		return fmt.Errorf("end wrap-up: %w", err)
 	}

@@ -115,7 +115,7 @@ type Config struct {
 
 // Service manages queues. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg       Config
 	observers observers
 	dirty     dirtyQueues
 	talkCache talkCache
@@ -125,7 +125,7 @@ type Service struct {
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c)
-	return &Service{Config: c, dirty: dirtyQueues{wake: make(chan struct{}, 1), queues: map[queueKey]struct{}{},
+	return &Service{cfg: c, dirty: dirtyQueues{wake: make(chan struct{}, 1), queues: map[queueKey]struct{}{},
 		lastPublished: map[queueKey]snapshot{}}}
 }
 

@@ -65,7 +65,7 @@ func (x Stats) staffedAgents() int {
 
 // ShowStats returns a queue's figures.
 func (s *Service) ShowStats(ctx context.Context, in *OneIn) (*op.Out[Stats], error) {
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	k, err := s.findQueue(ctx, q, in.ID)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ const maxQueues = 5000
 
 // StatsAll returns the figures of all queues.
 func (s *Service) StatsAll(ctx context.Context, _ *struct{}) (*op.Out[AllStats], error) {
-	q, org := s.DB.Read(ctx), access.Org(ctx)
+	q, org := s.cfg.DB.Read(ctx), access.Org(ctx)
 	found, err := listQueues(ctx, q, db.Where(queueColumns, org), "", maxQueues)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (s *Service) StatsAll(ctx context.Context, _ *struct{}) (*op.Out[AllStats],
 	if err != nil {
 		return nil, err
 	}
-	out := AllStats{Data: make([]Named, len(found)), AsOf: db.At(s.Clock.Now())}
+	out := AllStats{Data: make([]Named, len(found)), AsOf: db.At(s.cfg.Clock.Now())}
 	for i, k := range found {
 		out.Data[i] = Named{k.ID, k.Name, figures[i]}
 	}
@@ -148,7 +148,7 @@ func (s *Service) countWaiting(ctx context.Context, q db.Querier, k Queue, x *St
 	if err := q.QueryRow(ctx, waiting, k.OrgID, k.ID).Scan(&x.CallersWaiting, &x.CallbacksPending, &oldest); err != nil {
 		return fmt.Errorf("count callers: %w", err)
 	}
-	x.AsOf = db.At(s.Clock.Now())
+	x.AsOf = db.At(s.cfg.Clock.Now())
 	if !oldest.IsZero() {
 		x.LongestWait = max(int(x.AsOf.Sub(oldest.Time).Seconds()), 0)
 	}

@@ -88,13 +88,13 @@ func (s *Service) wrapUp(ctx context.Context, tx db.Querier, o Offer, now time.T
 	if err := setWrapped(ctx, tx, o.Org, o.ID, until); err != nil {
 		return err
 	}
-	return s.Agents.StartWrapUp(ctx, tx, o.Org, o.AgentID, until, waitsFor)
+	return s.cfg.Agents.StartWrapUp(ctx, tx, o.Org, o.AgentID, until, waitsFor)
 }
 
 // lockCall locks the row of an entry's call until the transaction ends. A transaction that sets the disposition ends before the wrap-up
 // begins, or sees it. SQLite has one writer.
 func (s *Service) lockCall(ctx context.Context, tx db.Querier, org, entry string) error {
-	hold := s.DB.ForUpdate()
+	hold := s.cfg.DB.ForUpdate()
 	if hold == "" {
 		return nil
 	}
@@ -137,11 +137,11 @@ func (s *Service) DispositionChanged(ctx context.Context, tx db.Querier, org, ca
 		if err != nil && !db.IsNone(err) {
 			return fmt.Errorf("find queue: %w", err)
 		}
-		now, until := s.Clock.Now(), o.ended.Add(time.Duration(k.WrapUp)*time.Second)
+		now, until := s.cfg.Clock.Now(), o.ended.Add(time.Duration(k.WrapUp)*time.Second)
 		if until.Before(now) {
 			until = now
 		}
-		if ok, err := s.Agents.LimitWrapUp(ctx, tx, org, o.AgentID, call, until); err != nil || !ok {
+		if ok, err := s.cfg.Agents.LimitWrapUp(ctx, tx, org, o.AgentID, call, until); err != nil || !ok {
 			return err
 		}
 		if err := setWrapped(ctx, tx, org, o.ID, until); err != nil {

@@ -34,7 +34,7 @@ func newDispositions(t *testing.T, d *db.DB) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	records := cdr.New(cdr.Config{DB: d, Jobs: h.calls.Jobs, Files: files, Records: h.calls, Clock: clock.Func(h.now)})
+	records := cdr.New(cdr.Config{DB: d, Jobs: h.jobs, Files: files, Records: h.calls, Clock: clock.Func(h.now)})
 	h.server = optest.New(t, d, slices.Concat(h.Operations(), h.users.Operations(), h.agents.Operations(), h.calls.Operations(),
 		outcomes.Operations(), records.Operations())...)
 	return h

@@ -58,9 +58,9 @@ func (s *Service) dialledNumber(ctx context.Context, v *pbx.ScriptedCall) (n num
 	if i.Direction != "inbound" || i.NumberID == "" {
 		return n
 	}
-	n, err := s.Numbers.Get(ctx, s.DB.Read(ctx), i.Org, i.NumberID)
+	n, err := s.cfg.Numbers.Get(ctx, s.cfg.DB.Read(ctx), i.Org, i.NumberID)
 	if err != nil && !db.IsNone(err) {
-		s.Log.Error("number of call not read", "call", i.CallID, "err", err)
+		s.cfg.Log.Error("number of call not read", "call", i.CallID, "err", err)
 	}
 	return n
 }
@@ -69,7 +69,7 @@ func (s *Service) dialledNumber(ctx context.Context, v *pbx.ScriptedCall) (n num
 func (s *Service) routeRecovering(ctx context.Context, v *pbx.ScriptedCall, l pbx.Handoff) (outcome string) {
 	defer func() {
 		if x := recover(); x != nil {
-			s.Log.Error("caller not routed", "call", v.Info().CallID, "to", l.To, "panic", x, "stack", string(debug.Stack()))
+			s.cfg.Log.Error("caller not routed", "call", v.Info().CallID, "to", l.To, "panic", x, "stack", string(debug.Stack()))
 			v.AddEntry("call.routing_failed", map[string]any{"to": l.To, "reason": "internal error"})
 			outcome = Failed
 		}
@@ -117,7 +117,7 @@ func (s *Service) routeHandoff(ctx context.Context, v *pbx.ScriptedCall, l pbx.H
 	}
 	to, err := s.resolveExtension(ctx, l)
 	if err != nil {
-		s.Log.Error("destination not found", "call", v.Info().CallID, "to", l.To, "err", err)
+		s.cfg.Log.Error("destination not found", "call", v.Info().CallID, "to", l.To, "err", err)
 		v.AddEntry("call.routing_failed", map[string]any{"to": l.To, "reason": "internal error"})
 		return Failed
 	}
@@ -136,7 +136,7 @@ func (s *Service) resolveExtension(ctx context.Context, l pbx.Handoff) (to strin
 	if !ok {
 		return l.To, nil
 	}
-	owner, err := org.ExtensionOwner(ctx, s.DB.Read(ctx), l.Org, extension)
+	owner, err := org.ExtensionOwner(ctx, s.cfg.DB.Read(ctx), l.Org, extension)
 	switch {
 	case db.IsNone(err):
 		return l.To, nil

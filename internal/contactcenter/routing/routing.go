@@ -50,7 +50,7 @@ type Config struct {
 
 // Service routes callers.
 type Service struct {
-	Config
+	cfg      Config
 	handlers map[string]RouteHandler // by kind of destination
 }
 
@@ -58,7 +58,7 @@ type Service struct {
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c)
-	s := &Service{Config: c, handlers: map[string]RouteHandler{}}
+	s := &Service{cfg: c, handlers: map[string]RouteHandler{}}
 	s.Handle("user", s.routeUser)
 	return s
 }

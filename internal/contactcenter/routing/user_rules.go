@@ -30,13 +30,13 @@ type userRouting struct {
 
 // routeUser routes a caller to a user. If the phones rang already, it applies only the rules for unanswered calls.
 func (s *Service) routeUser(ctx context.Context, v *pbx.ScriptedCall, id string, l pbx.Handoff) (outcome string) {
-	u, err := s.Users.Get(ctx, s.DB.Read(ctx), l.Org, id)
+	u, err := s.cfg.Users.Get(ctx, s.cfg.DB.Read(ctx), l.Org, id)
 	switch {
 	case db.IsNone(err) || err == nil && u.Status == user.Removed:
 		v.AddEntry("call.routing_failed", map[string]any{"to": l.To, "reason": "there is no such user"})
 		return Failed
 	case err != nil:
-		s.Log.Error("user not read", "call", v.Info().CallID, "org", l.Org, "err", err)
+		s.cfg.Log.Error("user not read", "call", v.Info().CallID, "org", l.Org, "err", err)
 		return Failed
 	case u.Status == user.Suspended:
 		return Unreachable
@@ -56,7 +56,7 @@ func (h userRouting) route(ctx context.Context) (outcome string) {
 			return outcome
 		}
 		return h.toVoicemail(ctx, outcome)
-	case h.u.DND.On(h.s.Clock.Now()):
+	case h.u.DND.On(h.s.cfg.Clock.Now()):
 		return h.routeUnanswered(ctx, doNotDisturb)
 	}
 	if outcome = h.ring(ctx); IsFinal(outcome) {
@@ -139,7 +139,7 @@ func (h userRouting) forwardTo(ctx context.Context, why, to string) (outcome str
 	}
 	ours, err := h.s.resolveExtension(ctx, pbx.Handoff{Org: h.u.OrgID, To: to})
 	if err != nil {
-		h.s.Log.Error("destination not found", "call", h.v.Info().CallID, "to", to, "err", err)
+		h.s.cfg.Log.Error("destination not found", "call", h.v.Info().CallID, "to", to, "err", err)
 		return Failed
 	}
 	if !h.s.IsDialled(ours) {

@@ -97,7 +97,7 @@ type Config struct {
 
 // Service manages contacts. Create it with New. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg       Config
 	observers observers
 	results   *cache
 	inFlight  singleflightGroup
@@ -113,7 +113,7 @@ func New(c Config) *Service {
 	if c.Timer == nil {
 		c.Timer = systemTimer{}
 	}
-	s := &Service{Config: c, results: newCache()}
+	s := &Service{cfg: c, results: newCache()}
 	s.inFlight.byKey = map[string]*singleflight{}
 	s.stopCtx, s.stop = context.WithCancel(context.Background())
 	return s
@@ -128,7 +128,7 @@ func (s *Service) Close() {
 
 // country returns the country of numbers without a country code.
 func (s *Service) country(ctx context.Context) (string, error) {
-	o, err := s.Orgs.Get(ctx, access.Org(ctx))
+	o, err := s.cfg.Orgs.Get(ctx, access.Org(ctx))
 	return o.Country, err
 }
 

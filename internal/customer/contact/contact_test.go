@@ -33,9 +33,11 @@ type fixture struct {
 	org    string
 	server *optest.Server
 	fakes  *fakes
+	jobs   *job.Queue
 }
 
-func newFixture(t *testing.T, d *db.DB) *fixture {
+// newFixture returns the service. Each of changes changes its configuration.
+func newFixture(t *testing.T, d *db.DB, changes ...func(*contact.Config)) *fixture {
 	t.Helper()
 	b := bus.New()
 	h := &fixture{t: t, d: d, bus: b, orgs: org.New(d, b, time.Now)}
@@ -51,9 +53,14 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	outbox := &event.Outbox{DB: d, Bus: b}
 	users := usertest.New(d, h.orgs, outbox, b, time.Now)
 	h.fakes = newFakes()
-	h.Service = contact.New(contact.Config{DB: d, Orgs: h.orgs, Outbox: outbox, Jobs: &job.Queue{Bus: b}, Files: files,
+	h.jobs = &job.Queue{Bus: b}
+	c := contact.Config{DB: d, Orgs: h.orgs, Outbox: outbox, Jobs: h.jobs, Files: files,
 		Log: slog.New(slog.NewTextHandler(testLog{t}, nil)), Timer: h.fakes, Sources: h.fakes, Systems: h.fakes, Calls: h.fakes,
-		Memory: h.fakes, Timeline: []contact.TimelineSource{h.fakes}})
+		Memory: h.fakes, Timeline: []contact.TimelineSource{h.fakes}}
+	for _, change := range changes {
+		change(&c)
+	}
+	h.Service = contact.New(c)
 	t.Cleanup(h.Close)
 	h.server = optest.New(t, d, append(h.Operations(), users.Operations()...)...)
 	return h
@@ -190,7 +197,8 @@ func TestMerge_KeepsAllData(t *testing.T) {
 func TestTimeline_OneOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+		now := time.Now
+		h := newFixture(t, d, func(c *contact.Config) { c.Clock = clock.Func(func() time.Time { return now() }) })
 		id := h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}]}`).Want(201).Text("id")
 		base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		h.fakes.timeline = func(q contact.TimelineQuery) (all []contact.Item) {
@@ -206,7 +214,7 @@ func TestTimeline_OneOrder(t *testing.T) {
 			return all
 		}
 		for i := range 3 {
-			h.Clock = clock.Func(func() time.Time { return base.Add(time.Duration(3*i)*time.Hour + time.Minute) })
+			now = func() time.Time { return base.Add(time.Duration(3*i)*time.Hour + time.Minute) }
 			h.do("POST", "/contacts/"+id+"/notes", fmt.Sprintf(`{"body":"note %d"}`, i)).Want(201)
 		}
 		var got []string

@@ -34,7 +34,7 @@ type Round struct {
 // NewRound starts a read of a system's records. Rounds of one connection must not overlap. If a round is not
 // finished, its added records stay.
 func (s *Service) NewRound(ctx context.Context, org, connection string) (*Round, error) {
-	o, err := s.Orgs.Get(ctx, org)
+	o, err := s.cfg.Orgs.Get(ctx, org)
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
@@ -70,7 +70,7 @@ func (r *Round) Remove(ctx context.Context, id string) error {
 	if err := r.flush(ctx); err != nil {
 		return err
 	}
-	err := r.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := r.s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		return r.s.eraseEntry(ctx, tx, r.org, r.connection, id, r.country)
 	})
 	if err != nil {
@@ -86,7 +86,7 @@ func (r *Round) FinishPartial(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	const q = `SELECT count(*) FROM contact_entries WHERE org_id = $1 AND source = $2`
-	if err := r.s.DB.Read(ctx).QueryRow(ctx, q, r.org, r.connection).Scan(&n); err != nil {
+	if err := r.s.cfg.DB.Read(ctx).QueryRow(ctx, q, r.org, r.connection).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count records of %s: %w", r.connection, err)
 	}
 	return n, nil
@@ -99,7 +99,7 @@ func (r *Round) flush(ctx context.Context) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	err := r.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return r.put(ctx, tx, batch) })
+	err := r.s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return r.put(ctx, tx, batch) })
 	if err != nil {
 		return fmt.Errorf("keep records of %s: %w", r.connection, err)
 	}
@@ -204,7 +204,7 @@ func (r *Round) markSeen(ctx context.Context, tx db.Querier, ids []string) error
 
 func (r *Round) row(x storedRecord) []any {
 	if x.at.IsZero() {
-		x.at = r.s.Clock.Now()
+		x.at = r.s.cfg.Clock.Now()
 	}
 	return []any{r.org, r.connection, x.ExternalID, x.Name, x.Company, x.Title, x.Email, truncate(x.URL), x.digest, r.name, db.At(x.at)}
 }
@@ -275,7 +275,7 @@ func entryEmails(ctx context.Context, q db.Querier, org, source, id string) (all
 func (s *Service) deleteStaleEntries(ctx context.Context, org, connection, round string) error {
 	for {
 		gone := 0
-		err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 			ids, err := staleEntries(ctx, tx, org, connection, round)
 			gone = len(ids)
 			for _, id := range ids {

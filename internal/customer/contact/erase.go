@@ -40,7 +40,7 @@ func mentionPattern(phone string) string { return "%" + digitsOf(phone) + "%" }
 // The caller repeats it until it returns 0. A contact with no other number is deleted with all its data; from a
 // contact with others, this number is removed. Copied records are deleted.
 func (s *Service) EraseForNumber(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
-	o, err := s.Orgs.Get(ctx, org)
+	o, err := s.cfg.Orgs.Get(ctx, org)
 	if err != nil {
 		return 0, fmt.Errorf("find organisation: %w", err)
 	}
@@ -94,7 +94,7 @@ func (s *Service) eraseNumberFrom(ctx context.Context, tx db.Querier, org, id, p
 	if len(after.Phones) == 0 {
 		return s.deleteWithData(ctx, tx, c, country)
 	}
-	after.UpdatedAt = db.At(s.Clock.Now())
+	after.UpdatedAt = db.At(s.cfg.Clock.Now())
 	return s.update(ctx, tx, c, after, country)
 }
 
@@ -128,7 +128,7 @@ func (s *Service) deleteWithData(ctx context.Context, tx db.Querier, c Contact, 
 // EraseEntry deletes the copy of a record of a connected system. The system's own record stays and may be copied
 // again.
 func (s *Service) EraseEntry(ctx context.Context, tx db.Querier, org, source, id string) error {
-	o, err := s.Orgs.Get(ctx, org)
+	o, err := s.cfg.Orgs.Get(ctx, org)
 	if err != nil {
 		return fmt.Errorf("find organisation: %w", err)
 	}

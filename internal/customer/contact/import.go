@@ -86,12 +86,12 @@ type ImportIn struct {
 // Import stores a file of contacts and enqueues its import. The answer contains the address of its progress.
 func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Import], error) {
 	i := Import{ID: db.NewID("imp"), org: access.Org(ctx), Status: "queued", Errors: []LineError{}, Unknown: []string{},
-		CreatedAt: db.At(s.Clock.Now())}
+		CreatedAt: db.At(s.cfg.Clock.Now())}
 	file, err := i.parseBody(in)
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := openImports(ctx, s.DB.Read(ctx), i.org)
+	waiting, err := openImports(ctx, s.cfg.DB.Read(ctx), i.org)
 	if err != nil {
 		return nil, err
 	}
@@ -99,18 +99,18 @@ func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Import], er
 		return nil, op.Fail("concurrency_limit", fmt.Sprintf("%d imports are under way; wait for one of them", waiting))
 	}
 	i.blob = fmt.Sprintf("%s/imports/%s", i.org, i.ID)
-	if i.SizeBytes, err = s.Files.Put(ctx, i.blob, bytes.NewReader(file)); err != nil {
+	if i.SizeBytes, err = s.cfg.Files.Put(ctx, i.blob, bytes.NewReader(file)); err != nil {
 		return nil, fmt.Errorf("keep the file: %w", err)
 	}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		if err := insertImport(ctx, tx, i); err != nil {
 			return fmt.Errorf("add import: %w", err)
 		}
-		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: i.org, Queue: Queue, Kind: importKind, Args: importArgs{i.ID},
+		return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: i.org, Queue: Queue, Kind: importKind, Args: importArgs{i.ID},
 			UniqueKey: importKind + " " + i.ID, OrderKey: importKind + " " + i.org})
 	})
 	if err != nil {
-		return nil, errors.Join(err, s.Files.Delete(context.WithoutCancel(ctx), i.blob))
+		return nil, errors.Join(err, s.cfg.Files.Delete(context.WithoutCancel(ctx), i.blob))
 	}
 	return &op.Out[Import]{Status: 202, Body: i, Location: op.Prefix + "/crm/imports/" + i.ID}, nil
 }
@@ -241,7 +241,7 @@ type ImportOne struct {
 
 // ShowImport returns the progress of an import.
 func (s *Service) ShowImport(ctx context.Context, in *ImportOne) (*op.Out[Import], error) {
-	i, err := getImport(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
+	i, err := getImport(ctx, s.cfg.DB.Read(ctx), access.Org(ctx), in.ID)
 	if db.IsNone(err) {
 		return nil, op.NotFound("import")
 	}

@@ -42,7 +42,7 @@ func (s *Service) runImport(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&args); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	i, err := getImport(ctx, s.DB.Read(ctx), j.Org, args.ID)
+	i, err := getImport(ctx, s.cfg.DB.Read(ctx), j.Org, args.ID)
 	if db.IsNone(err) || err == nil && !i.FinishedAt.IsZero() {
 		return nil
 	}
@@ -69,27 +69,27 @@ func (s *Service) fail(ctx context.Context, i *Import, cause error) error {
 }
 
 func (s *Service) finish(ctx context.Context, i *Import, status string, why *string) error {
-	i.Status, i.Error, i.FinishedAt = status, why, db.At(s.Clock.Now())
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+	i.Status, i.Error, i.FinishedAt = status, why, db.At(s.cfg.Clock.Now())
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		_, err := i.saveProgress(ctx, tx, i.Done)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("finish import: %w", err)
 	}
-	if err := s.Files.Delete(ctx, i.blob); err != nil {
-		s.Log.Warn("file of an import not removed", "import", i.ID, "err", err)
+	if err := s.cfg.Files.Delete(ctx, i.blob); err != nil {
+		s.cfg.Log.Warn("file of an import not removed", "import", i.ID, "err", err)
 	}
 	return nil
 }
 
 // readFile imports the rest of the file, batch by batch.
 func (s *Service) readFile(ctx context.Context, i *Import) error {
-	o, err := s.Orgs.Get(ctx, i.org)
+	o, err := s.cfg.Orgs.Get(ctx, i.org)
 	if err != nil {
 		return err
 	}
-	file, _, err := s.Files.Open(ctx, i.blob)
+	file, _, err := s.cfg.Files.Open(ctx, i.blob)
 	if err != nil {
 		return fmt.Errorf("open the file of an import: %w", err)
 	}
@@ -99,7 +99,7 @@ func (s *Service) readFile(ctx context.Context, i *Import) error {
 		return err
 	}
 	if i.StartedAt.IsZero() {
-		i.StartedAt = db.At(s.Clock.Now())
+		i.StartedAt = db.At(s.cfg.Clock.Now())
 	}
 	for skip := i.Done; ; {
 		batch, err := readBatch(next, &skip)
@@ -174,7 +174,7 @@ func (s *Service) addBatch(ctx context.Context, i *Import, batch []importRecord,
 		}
 		good = append(good, r)
 	}
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := s.addRecords(ctx, tx, &next, good, country); err != nil {
 			return err
 		}
@@ -238,7 +238,7 @@ func (s *Service) addRecords(ctx context.Context, tx db.Querier, i *Import, good
 }
 
 func (s *Service) newImported(c Contact, i *Import) Contact {
-	c.ID, c.OrgID, c.Source, c.CreatedAt, c.UpdatedAt = db.NewID("con"), i.org, "import", db.At(s.Clock.Now()), db.At(s.Clock.Now())
+	c.ID, c.OrgID, c.Source, c.CreatedAt, c.UpdatedAt = db.NewID("con"), i.org, "import", db.At(s.cfg.Clock.Now()), db.At(s.cfg.Clock.Now())
 	return c
 }
 
@@ -252,7 +252,7 @@ func (s *Service) updateAll(ctx context.Context, tx db.Querier, there map[string
 			if err != nil {
 				return err
 			}
-			c.UpdatedAt = db.At(s.Clock.Now())
+			c.UpdatedAt = db.At(s.cfg.Clock.Now())
 			if err := s.update(ctx, tx, before, *c, country); err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ import (
 // runJobs runs the import jobs until the test ends.
 func (h *fixture) runJobs() *job.Runner {
 	h.t.Helper()
-	r := &job.Runner{DB: h.d, Queue: h.Jobs, Name: contact.Queue, Node: "n", Log: slog.New(slog.NewTextHandler(testLog{h.t}, nil)),
+	r := &job.Runner{DB: h.d, Queue: h.jobs, Name: contact.Queue, Node: "n", Log: slog.New(slog.NewTextHandler(testLog{h.t}, nil)),
 		Options: contact.Options()}
 	h.RegisterJobs(r)
 	if err := r.Start(context.Background()); err != nil {
@@ -136,9 +136,10 @@ func TestImport_InvalidFileRefused(t *testing.T) {
 func TestImport_ResumesAfterFailure(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+		cut := &failingFiles{after: 9000}
+		h := newFixture(t, d, func(c *contact.Config) { cut.Files, c.Files = c.Files, cut })
 		began := time.Now()
-		h.Jobs.Clock = clock.Func(func() time.Time { return began.Add(20 * time.Since(began)) }) // shortens the retry delay
+		h.jobs.Clock = clock.Func(func() time.Time { return began.Add(20 * time.Since(began)) }) // shortens the retry delay
 		const people = 1234
 		var file strings.Builder
 		file.WriteString("name,phone\n")
@@ -147,8 +148,6 @@ func TestImport_ResumesAfterFailure(t *testing.T) {
 		}
 		id := h.upload(file.String(), "duplicates=create").Want(202).Text("id")
 		h.runJobs()
-		cut := &failingFiles{Files: h.Files, after: 9000}
-		h.Files = cut
 		// the job fails in the middle and is claimed again; its row holds the progress
 		a := h.waitImport(id)
 		if a.Text("status") != "completed" || a.At("created") != float64(people) || a.At("done") != float64(people) || cut.opened < 2 {

@@ -37,7 +37,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Contact
 	if err != nil {
 		return nil, err
 	}
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	rows, err := queryContacts(ctx, q, in.page(f(), after))
 	if err != nil {
 		return nil, err

@@ -112,7 +112,7 @@ func (s *Service) resolve(ctx context.Context, a lookupKey, country string, limi
 	if landed != nil {
 		return landed, true, nil, nil
 	}
-	if f = flight.wait(ctx, s.Timer.After(limit)); !f.complete {
+	if f = flight.wait(ctx, s.cfg.Timer.After(limit)); !f.complete {
 		late = flight
 	}
 	return f, false, late, nil
@@ -120,12 +120,12 @@ func (s *Service) resolve(ctx context.Context, a lookupKey, country string, limi
 
 // searchIndex looks up a key in the index.
 func (s *Service) searchIndex(ctx context.Context, a lookupKey) ([]Match, []Source, error) {
-	all, err := s.Sources.Sources(ctx, a.org)
+	all, err := s.cfg.Sources.Sources(ctx, a.org)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list sources: %w", err)
 	}
 	all = acceptingSources(a, all)
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	var found []Match
 	switch {
 	case a.email != "":
@@ -263,7 +263,7 @@ const knownLimit = 150 * time.Millisecond
 // LookupLocal looks up a number in the cache and the index, without querying systems. It returns nil if there is no
 // sure match, or after knownLimit. It runs during call setup.
 func (s *Service) LookupLocal(ctx context.Context, org, phone string) *event.Contact {
-	o, err := s.Orgs.Get(ctx, org)
+	o, err := s.cfg.Orgs.Get(ctx, org)
 	if err != nil {
 		return nil
 	}
@@ -280,7 +280,7 @@ func (s *Service) LookupLocal(ctx context.Context, org, phone string) *event.Con
 	local, all, err := s.searchIndex(ctx, a)
 	if err != nil {
 		if !errors.Is(err, context.DeadlineExceeded) {
-			s.Log.Warn("caller not looked up", "org", org, "err", err)
+			s.cfg.Log.Warn("caller not looked up", "org", org, "err", err)
 		}
 		return nil
 	}
@@ -294,7 +294,7 @@ func (s *Service) LookupLocal(ctx context.Context, org, phone string) *event.Con
 
 // Query returns the query for a number that systems receive.
 func (s *Service) Query(ctx context.Context, org, phone string) (Query, error) {
-	o, err := s.Orgs.Get(ctx, org)
+	o, err := s.cfg.Orgs.Get(ctx, org)
 	if err != nil {
 		return Query{}, fmt.Errorf("find organisation: %w", err)
 	}

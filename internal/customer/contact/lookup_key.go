@@ -118,5 +118,5 @@ func SameNumber(ours, written string) bool {
 
 // Find returns a contact, or db.ErrNone.
 func (s *Service) Find(ctx context.Context, org, id string) (Contact, error) {
-	return getContact(ctx, s.DB.Read(ctx), org, id)
+	return getContact(ctx, s.cfg.DB.Read(ctx), org, id)
 }

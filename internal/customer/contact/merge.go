@@ -28,7 +28,7 @@ func (s *Service) Merge(ctx context.Context, in *MergeIn) (*op.Out[Contact], err
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
 	var into Contact
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if into, err = s.find(ctx, tx, in.ID); err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (s *Service) Merge(ctx context.Context, in *MergeIn) (*op.Out[Contact], err
 		if wrong := into.absorb(from, country); len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
-		into.UpdatedAt = db.At(s.Clock.Now())
+		into.UpdatedAt = db.At(s.cfg.Clock.Now())
 		if err := s.moveData(ctx, tx, from, into, country); err != nil {
 			return err
 		}

@@ -29,13 +29,13 @@ const maxNotes = 1000
 // AddNote adds a note to a contact.
 func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[call.Note], error) {
 	org := access.Org(ctx)
-	policy, err := s.Orgs.Redaction(ctx, org)
+	policy, err := s.cfg.Orgs.Redaction(ctx, org)
 	if err != nil {
 		return nil, err
 	}
 	note := call.Note{ID: db.NewID("note"), ContactID: &in.ID, Body: policy.Text(in.Body.Body), Pinned: in.Body.Pinned,
-		Author: call.AuthorOf(ctx), CRMSync: []call.NoteSync{}, CreatedAt: db.At(s.Clock.Now())}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		Author: call.AuthorOf(ctx), CRMSync: []call.NoteSync{}, CreatedAt: db.At(s.cfg.Clock.Now())}
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		c, err := s.find(ctx, tx, in.ID)
 		if err != nil {
 			return err
@@ -62,7 +62,7 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[call.Note], 
 }
 
 func (s *Service) dressNote(ctx context.Context, q db.Querier, org string, n *call.Note) error {
-	all, err := s.Systems.NoteSyncs(ctx, q, org, []string{n.ID})
+	all, err := s.cfg.Systems.NoteSyncs(ctx, q, org, []string{n.ID})
 	n.CRMSync = append(n.CRMSync, all[n.ID]...)
 	return err
 }

@@ -61,7 +61,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Contact], e
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
-	b, now := in.Body, db.At(s.Clock.Now())
+	b, now := in.Body, db.At(s.cfg.Clock.Now())
 	c := Contact{ID: db.NewID("con"), OrgID: access.Org(ctx), FirstName: b.FirstName, LastName: b.LastName, Company: b.Company,
 		Title:  b.Title,
 		Phones: b.Phones, Emails: b.Emails, Source: "api", ExternalRefs: []Ref{}, OwnerUserID: db.Null(b.OwnerUserID).Ptr(), Tags: b.Tags,
@@ -70,7 +70,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Contact], e
 	if err := s.checkConnections(ctx, b.ConnectionIDs, &wrong); err != nil {
 		return nil, err
 	}
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := s.checkOwner(ctx, tx, c, &wrong); err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (s *Service) checkConnections(ctx context.Context, ids []string, wrong *[]o
 	if len(ids) == 0 {
 		return nil
 	}
-	more, err := s.Systems.CheckContactTargets(ctx, access.Org(ctx), ids)
+	more, err := s.cfg.Systems.CheckContactTargets(ctx, access.Org(ctx), ids)
 	*wrong = append(*wrong, more...)
 	return err
 }
@@ -127,7 +127,7 @@ func (s *Service) fillRefs(ctx context.Context, q db.Querier, org string, all []
 	for i, c := range all {
 		ids[i] = c.ID
 	}
-	refs, err := s.Systems.Refs(ctx, q, org, ids)
+	refs, err := s.cfg.Systems.Refs(ctx, q, org, ids)
 	if err != nil {
 		return fmt.Errorf("find contacts in connected systems: %w", err)
 	}
@@ -144,7 +144,7 @@ type OneIn struct {
 
 // Show returns a contact.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Contact], error) {
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	c, err := s.find(ctx, q, in.ID)
 	if err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Contact], e
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
 	var c Contact
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if c, err = s.find(ctx, tx, in.ID); err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Contact], e
 		if len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
-		c.UpdatedAt = db.At(s.Clock.Now())
+		c.UpdatedAt = db.At(s.cfg.Clock.Now())
 		if err := s.update(ctx, tx, before, c, country); err != nil {
 			return err
 		}
@@ -270,7 +270,7 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	if err != nil {
 		return fmt.Errorf("find organisation: %w", err)
 	}
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		c, err := s.find(ctx, tx, in.ID)
 		if err != nil {
 			return err
@@ -298,7 +298,7 @@ func (s *Service) eraseMemory(ctx context.Context, tx db.Querier, c Contact, cou
 		if !n.isComplete() {
 			continue
 		}
-		if err := s.Memory.EraseNumber(ctx, tx, c.OrgID, n.e164); err != nil {
+		if err := s.cfg.Memory.EraseNumber(ctx, tx, c.OrgID, n.e164); err != nil {
 			return fmt.Errorf("erase memory: %w", err)
 		}
 	}

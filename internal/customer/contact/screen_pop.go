@@ -90,7 +90,7 @@ func (s *Service) popTarget(ctx context.Context, org string, in *PopIn) (phone s
 	if in.CallID == "" {
 		return number.FromURL(in.Phone), nil, nil
 	}
-	phone, err = s.Calls.CallNumber(ctx, org, in.CallID)
+	phone, err = s.cfg.Calls.CallNumber(ctx, org, in.CallID)
 	if err == nil {
 		queue, err = s.queue(ctx, org, in.CallID)
 	}
@@ -111,7 +111,7 @@ func (s *Service) queue(ctx context.Context, org, callID string) (*call.Named, e
 	if callID == "" {
 		return nil, nil
 	}
-	return s.Calls.CallQueue(ctx, org, callID)
+	return s.cfg.Calls.CallQueue(ctx, org, callID)
 }
 
 func (s *Service) fillPop(ctx context.Context, a lookupKey, country string, p *ScreenPop) error {
@@ -130,7 +130,7 @@ func (s *Service) fillPop(ctx context.Context, a lookupKey, country string, p *S
 		return nil
 	}
 	who, _ := access.From(ctx)
-	past, err := s.Calls.CallHistory(ctx, a.org, a.number.e164, access.MemoryRead.Need().MetBy(who.Scopes))
+	past, err := s.cfg.Calls.CallHistory(ctx, a.org, a.number.e164, access.MemoryRead.Need().MetBy(who.Scopes))
 	if err != nil {
 		return fmt.Errorf("find earlier calls: %w", err)
 	}
@@ -159,20 +159,20 @@ func (s *Service) Ringing(r Ring) {
 	}
 	s.running.Go(func() {
 		if err := s.ringing(s.stopCtx, r); err != nil && s.stopCtx.Err() == nil {
-			s.Log.Warn("screen pop not published", "org", r.Org, "call", r.CallID, "err", err)
+			s.cfg.Log.Warn("screen pop not published", "org", r.Org, "call", r.CallID, "err", err)
 		}
 	})
 }
 
 func (s *Service) ringing(ctx context.Context, r Ring) error {
 	began := time.Now()
-	o, err := s.Orgs.Get(ctx, r.Org)
+	o, err := s.cfg.Orgs.Get(ctx, r.Org)
 	if err != nil {
 		return err
 	}
 	if !r.Direct {
 		if r.queue, err = s.queue(ctx, r.Org, r.CallID); err != nil {
-			s.Log.Warn("queue of the call not found; screen pop is sent without it", "org", r.Org, "call", r.CallID, "err",
+			s.cfg.Log.Warn("queue of the call not found; screen pop is sent without it", "org", r.Org, "call", r.CallID, "err",
 				err) // continue: the caller's identity matters more
 		}
 	}
@@ -208,7 +208,7 @@ func (s *Service) identifyCall(ctx context.Context, r Ring, f *lookupResult, err
 // the same data.
 func (s *Service) publishPop(r Ring, phone string, f *lookupResult, began time.Time) error {
 	pop := event.ScreenPop{Phone: phone, CallID: ptr(r.CallID), UserID: ptr(r.UserID), Complete: f.complete,
-		LookupMS: millis(time.Since(began)), At: db.At(s.Clock.Now()), TransferredBy: r.TransferredBy}
+		LookupMS: millis(time.Since(began)), At: db.At(s.cfg.Clock.Now()), TransferredBy: r.TransferredBy}
 	if r.queue != nil {
 		pop.Queue = &event.Named{ID: r.queue.ID, Name: r.queue.Name}
 	}
@@ -216,5 +216,5 @@ func (s *Service) publishPop(r Ring, phone string, f *lookupResult, began time.T
 		m := f.matches[0]
 		pop.Contact = &event.Contact{ID: m.ContactID, Name: m.Name, Company: m.Company, Source: m.source}
 	}
-	return s.Outbox.PublishEphemeral(r.Org, pop)
+	return s.cfg.Outbox.PublishEphemeral(r.Org, pop)
 }

@@ -69,7 +69,7 @@ func (s *Service) Timeline(ctx context.Context, in *TimelineIn) (*op.Out[op.Page
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.find(ctx, s.DB.Read(ctx), in.ID)
+	c, err := s.find(ctx, s.cfg.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s *Service) items(ctx context.Context, q TimelineQuery) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, source := range s.Config.Timeline {
+	for _, source := range s.cfg.Timeline {
 		some, err := source.TimelineItems(ctx, access.Org(ctx), q)
 		if err != nil {
 			return nil, err
@@ -131,7 +131,7 @@ func (s *Service) noteItems(ctx context.Context, org string, q TimelineQuery) ([
 	f := db.Where(`SELECT `+noteColumns+` FROM contact_notes WHERE org_id = $1`, org).Equal("contact_id",
 		q.Contact.ID).Between("created_at", q.Since, q.Until)
 	text, args := f.Page("created_at", true, q.Before, q.BeforeID, q.Limit).SQL()
-	rows, err := s.DB.Read(ctx).Query(ctx, text, args...)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list notes of contact: %w", err)
 	}
@@ -150,7 +150,7 @@ func (s *Service) noteItems(ctx context.Context, org string, q TimelineQuery) ([
 
 // NumbersOf returns the complete numbers of a contact in all their spellings; none if there is no such contact.
 func (s *Service) NumbersOf(ctx context.Context, org, id string) ([]string, error) {
-	c, err := getContact(ctx, s.DB.Read(ctx), org, id)
+	c, err := getContact(ctx, s.cfg.DB.Read(ctx), org, id)
 	if db.IsNone(err) {
 		return nil, nil
 	}

@@ -28,7 +28,7 @@ func (s *Service) noticePath(org, id string) string {
 }
 
 func (s *Service) noticeSecret(org, id string) string {
-	m := hmac.New(sha256.New, s.Seal.Key("notices of connections"))
+	m := hmac.New(sha256.New, s.cfg.Seal.Key("notices of connections"))
 	m.Write([]byte(org + "|" + id))
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil)[:18])
 }
@@ -39,11 +39,11 @@ func (s *Service) Notice(ctx context.Context, org, id, secret string) (bool, err
 	if !hmac.Equal([]byte(secret), []byte(s.noticeSecret(org, id))) {
 		return false, nil
 	}
-	round := s.Clock.Now().Truncate(noticeDelay).Add(noticeDelay)
+	round := s.cfg.Clock.Now().Truncate(noticeDelay).Add(noticeDelay)
 	if !s.firstInRound(id, round) {
 		return true, nil
 	}
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		c, err := getConnection(ctx, tx, org, id)
 		if db.IsNone(err) {
 			return nil // disconnected
@@ -51,7 +51,7 @@ func (s *Service) Notice(ctx context.Context, org, id, secret string) (bool, err
 		if err != nil {
 			return err
 		}
-		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: "crm|" + id, Kind: noticeKind,
+		return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: "crm|" + id, Kind: noticeKind,
 			Args: connectionArgs{id, c.updatedAt}, RunAt: round, UniqueKey: fmt.Sprintf("%s %s %d", noticeKind, id, round.Unix())})
 	})
 	if err != nil {

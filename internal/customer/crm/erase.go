@@ -17,7 +17,7 @@ func (s *Service) ContactErased(ctx context.Context, tx db.Querier, org, id stri
 		return fmt.Errorf("find contact in connected systems: %w", err)
 	}
 	for _, r := range refs[id] {
-		if err := s.Contacts.EraseEntry(ctx, tx, org, r.ConnectionID, r.ExternalID); err != nil {
+		if err := s.cfg.Contacts.EraseEntry(ctx, tx, org, r.ConnectionID, r.ExternalID); err != nil {
 			return err
 		}
 	}

@@ -49,6 +49,18 @@ func (s subjects) Transcript(context.Context, string, string) (string, error) {
 	return s.h.transcript, nil
 }
 
+// currentCredentials checks credentials by the rule that the fixture has at that time.
+type currentCredentials struct{ h *fixture }
+
+func (c currentCredentials) Revalidate(ctx context.Context, p access.Principal) error {
+	return c.h.credentials.Revalidate(ctx, p)
+}
+
+// StillHeld returns the scopes that the holder still has.
+func (c currentCredentials) StillHeld(ctx context.Context, h access.Holder) ([]access.Scope, error) {
+	return c.h.credentials.StillHeld(ctx, h)
+}
+
 // allCredentials accepts every credential.
 type allCredentials struct{}
 

@@ -46,12 +46,12 @@ type connectionArgs struct {
 
 // enqueueRead enqueues a read of a list. The job repeats itself.
 func (s *Service) enqueueRead(ctx context.Context, tx db.Querier, c Connection) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: readKind,
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: readKind,
 		Args: connectionArgs{c.ID, c.updatedAt}})
 }
 
 func (s *Service) enqueueForget(ctx context.Context, tx db.Querier, c Connection) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: forgetKind,
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: forgetKind,
 		Args: connectionArgs{ID: c.ID}})
 }
 
@@ -61,7 +61,7 @@ func (s *Service) readList(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&args); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	c, err := getConnection(ctx, s.DB.Read(ctx), j.Org, args.ID)
+	c, err := getConnection(ctx, s.cfg.DB.Read(ctx), j.Org, args.ID)
 	if db.IsNone(err) || err == nil && (!c.enabled || c.updatedAt.UnixMilli() != args.Version.UnixMilli()) {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (s *Service) readList(ctx context.Context, j job.Job) error {
 // readOnce reads a list once and returns the retry for the next read.
 func (s *Service) readOnce(ctx context.Context, c Connection, d adapter.Directory) error {
 	n, mark, why := s.copyList(ctx, c, d)
-	again, at := d.RefreshInterval(), db.At(s.Clock.Now())
+	again, at := d.RefreshInterval(), db.At(s.cfg.Clock.Now())
 	if why != nil {
 		n, again, at, mark = -1, min(again, readRetryDelay), db.Time{}, c.syncToken
 	}
@@ -120,7 +120,7 @@ func (s *Service) unlockList(id string) {
 
 // copyList reads a list, or its changes, into the index. It returns the number of entries and the next sync token.
 func (s *Service) copyList(ctx context.Context, c Connection, d adapter.Directory) (people int, mark string, err error) {
-	round, err := s.Contacts.NewRound(ctx, c.org, c.ID)
+	round, err := s.cfg.Contacts.NewRound(ctx, c.org, c.ID)
 	if err != nil {
 		return 0, "", err
 	}
@@ -166,8 +166,8 @@ func (s *Service) forget(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&args); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	if _, err := getConnection(ctx, s.DB.Read(ctx), j.Org, args.ID); !db.IsNone(err) {
+	if _, err := getConnection(ctx, s.cfg.DB.Read(ctx), j.Org, args.ID); !db.IsNone(err) {
 		return err
 	}
-	return s.Contacts.DeleteEntries(ctx, j.Org, args.ID)
+	return s.cfg.Contacts.DeleteEntries(ctx, j.Org, args.ID)
 }

@@ -32,7 +32,7 @@ type Authorization struct {
 // no longer accepts the grant.
 func (s *Service) Authorize(ctx context.Context, in *OneIn) (*op.Out[Authorization], error) {
 	var a Authorization
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		all, err := s.allConnections(ctx, tx, access.Org(ctx))
 		if err != nil {
 			return err
@@ -97,8 +97,8 @@ type initiator struct {
 func (s *Service) startAuthorization(ctx context.Context, tx db.Querier, c Connection) (a Authorization, err error) {
 	who, _ := access.From(ctx)
 	state, verifier := seal.Random(43), oauth2.GenerateVerifier()
-	digest := s.Seal.Digest(state)
-	sealed, err := s.Seal.Seal([]byte(verifier), []byte(c.org+"|crm_authorizations|"+digest+"|verifier"))
+	digest := s.cfg.Seal.Digest(state)
+	sealed, err := s.cfg.Seal.Seal([]byte(verifier), []byte(c.org+"|crm_authorizations|"+digest+"|verifier"))
 	if err != nil {
 		return a, fmt.Errorf("seal verifier: %w", err)
 	}
@@ -106,7 +106,7 @@ func (s *Service) startAuthorization(ctx context.Context, tx db.Querier, c Conne
 	if err != nil {
 		return a, err
 	}
-	now := s.Clock.Now()
+	now := s.cfg.Clock.Now()
 	a.ExpiresAt = db.At(now.Add(authorizationTTL))
 	if _, err := tx.Exec(ctx, `DELETE FROM crm_authorizations WHERE org_id = $1 AND expires_at < $2`, c.org, db.At(now)); err != nil {
 		return a, fmt.Errorf("delete expired authorizations: %w", err)
@@ -115,7 +115,7 @@ func (s *Service) startAuthorization(ctx context.Context, tx db.Querier, c Conne
 	if _, err := tx.Exec(ctx, q, c.org, digest, c.ID, sealed, string(by), a.ExpiresAt); err != nil {
 		return a, fmt.Errorf("write authorization: %w", err)
 	}
-	a.URL = s.BaseURL + StartPath + "?state=" + state
+	a.URL = s.cfg.BaseURL + StartPath + "?state=" + state
 	return a, nil
 }
 
@@ -138,7 +138,7 @@ func (s *Service) scanAuthorization(digest string, row interface{ Scan(...any) e
 	if err := row.Scan(&a.org, &a.connection, &sealed, &by, &expires, &a.session); err != nil {
 		return a, err
 	}
-	plain, err := s.Seal.Unseal(sealed, []byte(a.org+"|crm_authorizations|"+digest+"|verifier"))
+	plain, err := s.cfg.Seal.Unseal(sealed, []byte(a.org+"|crm_authorizations|"+digest+"|verifier"))
 	if err != nil {
 		return a, fmt.Errorf("read verifier: %w", err)
 	}
@@ -148,20 +148,20 @@ func (s *Service) scanAuthorization(digest string, row interface{ Scan(...any) e
 
 // findAuthorization returns an authorization, or db.ErrNone.
 func (s *Service) findAuthorization(ctx context.Context, state string) (pendingAuthorization, error) {
-	digest := s.Seal.Digest(state)
+	digest := s.cfg.Seal.Digest(state)
 	// tenant: a browser sends only the state, which determines the organisation
-	return s.scanAuthorization(digest, s.DB.Read(ctx).QueryRow(ctx, `SELECT `+authorizationColumns+` FROM crm_authorizations WHERE state = $1`,
-		digest))
+	return s.scanAuthorization(digest, s.cfg.DB.Read(ctx).QueryRow(ctx,
+		`SELECT `+authorizationColumns+` FROM crm_authorizations WHERE state = $1`, digest))
 }
 
 // takeAuthorization deletes and returns an authorization of a session: its state is valid once. It returns db.ErrNone if there is none. The
 // authorization of another session stays.
 func (s *Service) takeAuthorization(ctx context.Context, state, session string) (a pendingAuthorization, err error) {
-	digest := s.Seal.Digest(state)
+	digest := s.cfg.Seal.Digest(state)
 	if a, err = s.findAuthorization(ctx, state); err != nil || a.session != session {
 		return a, err
 	}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `DELETE FROM crm_authorizations WHERE org_id = $1 AND state = $2 AND session = $3 RETURNING ` + authorizationColumns
 		a, err = s.scanAuthorization(digest, tx.QueryRow(ctx, q, a.org, digest, session))
 		return err
@@ -171,9 +171,9 @@ func (s *Service) takeAuthorization(ctx context.Context, state, session string) 
 
 // bindAuthorization stores the session that began an authorization. It returns db.ErrNone if another session was first.
 func (s *Service) bindAuthorization(ctx context.Context, a pendingAuthorization, state, session string) error {
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `UPDATE crm_authorizations SET session = $3 WHERE org_id = $1 AND state = $2 AND session IN ('', $3)`
-		r, err := tx.Exec(ctx, q, a.org, s.Seal.Digest(state), session)
+		r, err := tx.Exec(ctx, q, a.org, s.cfg.Seal.Digest(state), session)
 		if err != nil {
 			return fmt.Errorf("bind authorization: %w", err)
 		}

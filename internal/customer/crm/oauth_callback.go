@@ -61,15 +61,15 @@ var lost = outcome{"This link is no longer good", "It works once, for ten minute
 func (s *Service) beginAuthorization(r *http.Request) (to string, o outcome) {
 	ctx, state := r.Context(), r.URL.Query().Get("state")
 	a, err := s.findAuthorization(ctx, state)
-	if db.IsNone(err) || err == nil && !s.Clock.Now().Before(a.expires) {
+	if db.IsNone(err) || err == nil && !s.cfg.Clock.Now().Before(a.expires) {
 		return "", lost
 	}
 	var who access.Principal
 	if err == nil {
-		who, err = s.Browsers.Person(r, a.org)
+		who, err = s.cfg.Browsers.Person(r, a.org)
 	}
 	if err == nil && who.KeyID == "" {
-		return s.BaseURL + "/account/login?next=" + url.QueryEscape(r.URL.RequestURI()), o
+		return s.cfg.BaseURL + "/account/login?next=" + url.QueryEscape(r.URL.RequestURI()), o
 	}
 	if err == nil && !mayConnect(who, a) {
 		return "", outcome{"This link is not for you", "Sign in as somebody who may connect systems in the organisation that asked for it.",
@@ -87,7 +87,7 @@ func (s *Service) beginAuthorization(r *http.Request) (to string, o outcome) {
 	}
 	p, d, ok := s.vendorConnectionOf(c)
 	if err != nil || !ok {
-		s.Log.Warn("an authorization did not begin", "org", a.org, "connection", a.connection, "err", err)
+		s.cfg.Log.Warn("an authorization did not begin", "org", a.org, "connection", a.connection, "err", err)
 		return "", outcome{"That did not work", "Begin again in a minute.", http.StatusServiceUnavailable}
 	}
 	return d.OAuthClient(s.env, p, adapter.Grant{}).AuthCodeURL(state, d.AuthorizeOptions(a.verifier)...), o
@@ -100,7 +100,7 @@ func mayConnect(who access.Principal, a pendingAuthorization) bool {
 
 // connectionOf returns the connection of an authorization with its settings.
 func (s *Service) connectionOf(ctx context.Context, a pendingAuthorization) (Connection, error) {
-	c, err := getConnection(ctx, s.DB.Read(ctx), a.org, a.connection)
+	c, err := getConnection(ctx, s.cfg.DB.Read(ctx), a.org, a.connection)
 	if err == nil {
 		err = s.unsealSettings(&c)
 	}
@@ -135,7 +135,7 @@ func (s *Service) finishAuthorization(r *http.Request) outcome {
 	if len(q.Get("state")) < 20 || len(q.Get("state")) > 200 {
 		return lost
 	}
-	who, err := s.Browsers.Person(r, "")
+	who, err := s.cfg.Browsers.Person(r, "")
 	if err == nil && who.KeyID == "" {
 		return lost
 	}
@@ -143,7 +143,7 @@ func (s *Service) finishAuthorization(r *http.Request) outcome {
 	if err == nil {
 		a, err = s.takeAuthorization(ctx, q.Get("state"), who.KeyID)
 	}
-	if db.IsNone(err) || err == nil && (a.session != who.KeyID || !s.Clock.Now().Before(a.expires)) {
+	if db.IsNone(err) || err == nil && (a.session != who.KeyID || !s.cfg.Clock.Now().Before(a.expires)) {
 		return lost
 	}
 	if err == nil {
@@ -162,11 +162,11 @@ func (s *Service) finishAuthorization(r *http.Request) outcome {
 	case errors.As(err, &refused):
 		return outcome{"This link is no longer good", "Whoever began this may not connect systems any more.", http.StatusForbidden}
 	case err != nil || !ok:
-		s.Log.Warn("a system could not be connected", "org", a.org, "connection", a.connection, "err", err)
+		s.cfg.Log.Warn("a system could not be connected", "org", a.org, "connection", a.connection, "err", err)
 		return outcome{p.Title + " was not connected", "It did not give us what it had agreed to: " + errorText(err) + ". Begin again.",
 			http.StatusBadGateway}
 	case q.Get("code") == "":
-		s.Log.Info("a system was not connected: consent was refused", "org", a.org, "connection", c.ID, "err",
+		s.cfg.Log.Info("a system was not connected: consent was refused", "org", a.org, "connection", c.ID, "err",
 			errorText(errors.New(q.Get("error"))))
 		return outcome{p.Title + " was not connected", "It says that nobody agreed. Nothing has changed.", http.StatusOK}
 	}
@@ -176,7 +176,7 @@ func (s *Service) finishAuthorization(r *http.Request) outcome {
 
 // checkInitiator refuses an authorization if the credential that started it is no longer valid.
 func (s *Service) checkInitiator(ctx context.Context, a pendingAuthorization) error {
-	return s.Credentials.Revalidate(ctx, access.Principal{OrgID: a.org, HomeID: a.by.Home, KeyID: a.by.Key, Kind: a.by.Kind,
+	return s.cfg.Credentials.Revalidate(ctx, access.Principal{OrgID: a.org, HomeID: a.by.Home, KeyID: a.by.Key, Kind: a.by.Kind,
 		UserID: a.by.User, Environment: a.by.Env})
 }
 
@@ -197,7 +197,7 @@ func (s *Service) exchangeCode(ctx context.Context, a pendingAuthorization, c Co
 	if err := d.ApplyToken(s.env, &g, t, q); err != nil {
 		return err
 	}
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.saveAuthorization(ctx, tx, a, c, g) })
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.saveAuthorization(ctx, tx, a, c, g) })
 }
 
 // saveAuthorization stores the tokens of a vendor and writes an audit line with the credential that started the
@@ -206,7 +206,7 @@ func (s *Service) saveAuthorization(ctx context.Context, tx db.Querier, a pendin
 	if err := s.putGrant(ctx, tx, c, g); err != nil {
 		return err
 	}
-	c.updatedAt = db.At(s.Clock.Now())
+	c.updatedAt = db.At(s.cfg.Clock.Now())
 	if _, err := tx.Exec(ctx, `UPDATE crm_connections SET updated_at = $3 WHERE org_id = $1 AND id = $2`, c.org, c.ID,
 		c.updatedAt); err != nil {
 		return fmt.Errorf("write connection: %w", err)
@@ -254,7 +254,7 @@ func (s *Service) retryRefusedWrites(ctx context.Context, tx db.Querier, c Conne
 		return err
 	}
 	for _, x := range all {
-		x.Status, x.CreatedAt = "pending", db.At(s.Clock.Now())
+		x.Status, x.CreatedAt = "pending", db.At(s.cfg.Clock.Now())
 		if _, err := putSync(ctx, tx, x); err != nil {
 			return err
 		}

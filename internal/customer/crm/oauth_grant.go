@@ -21,7 +21,7 @@ func (s *Service) grantOf(ctx context.Context, q db.Querier, c Connection) (g ad
 	if err := q.QueryRow(ctx, text, c.org, c.ID).Scan(&sealed, &expires, &g.Version, &refused); err != nil {
 		return g, err
 	}
-	plain, err := s.Seal.Unseal(sealed, c.grantAAD())
+	plain, err := s.cfg.Seal.Unseal(sealed, c.grantAAD())
 	if err == nil {
 		err = json.Unmarshal(plain, &g)
 	}
@@ -38,7 +38,7 @@ func (s *Service) putGrant(ctx context.Context, tx db.Querier, c Connection, g a
 	if err != nil {
 		return err
 	}
-	sealed, err := s.Seal.Seal(plain, c.grantAAD())
+	sealed, err := s.cfg.Seal.Seal(plain, c.grantAAD())
 	if err != nil {
 		return fmt.Errorf("seal tokens: %w", err)
 	}
@@ -64,8 +64,8 @@ func dropGrant(ctx context.Context, tx db.Querier, c *Connection) error {
 // leaseRenewal takes the lease to renew a grant for leaseDuration. It returns false if another process holds the
 // lease, or the version has changed.
 func (s *Service) leaseRenewal(ctx context.Context, c Connection, version int64) (ours bool, err error) {
-	now := s.Clock.Now()
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	now := s.cfg.Clock.Now()
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `UPDATE crm_grants SET leased_until = $4 WHERE org_id = $1 AND connection_id = $2 AND version = $3
 			AND (leased_until IS NULL OR leased_until < $5)`
 		r, err := tx.Exec(ctx, q, c.org, c.ID, version, db.At(now.Add(leaseDuration)), db.At(now))
@@ -82,7 +82,7 @@ func (s *Service) leaseRenewal(ctx context.Context, c Connection, version int64)
 // releaseRenewal ends a lease. why is the reason if the vendor refuses the grant permanently, and "" if the renewal
 // may be retried.
 func (s *Service) releaseRenewal(ctx context.Context, c Connection, version int64, why string) error {
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `UPDATE crm_grants SET leased_until = NULL, refused = $4 WHERE org_id = $1 AND connection_id = $2 AND version = $3`
 		if _, err := tx.Exec(ctx, q, c.org, c.ID, version, db.Null(why)); err != nil {
 			return fmt.Errorf("end lease of tokens: %w", err)

@@ -50,7 +50,7 @@ type renewal struct {
 // Credentials returns a usable token. If it expires soon, it starts a renewal in the background; without a usable
 // token it waits for the renewal. refused is the token that the vendor refused, or "".
 func (k *grantTokens) Credentials(ctx context.Context, refused string) (adapter.Credentials, error) {
-	now := k.s.Clock.Now()
+	now := k.s.cfg.Clock.Now()
 	k.mu.Lock()
 	g, young := k.current, now.Sub(k.forcedAt) < forcedRenewInterval
 	left := g.Expires.Sub(now)
@@ -95,7 +95,7 @@ func (k *grantTokens) renew(f *renewal, refused string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.inProgress = nil; f.err == nil && f.g.Access != k.current.Access {
-		k.current, k.receivedAt = f.g, k.s.Clock.Now()
+		k.current, k.receivedAt = f.g, k.s.cfg.Clock.Now()
 	}
 	close(f.done)
 }
@@ -104,7 +104,7 @@ func (k *grantTokens) renew(f *renewal, refused string) {
 // another process holds the lease, fetchGrant polls.
 func (k *grantTokens) fetchGrant(ctx context.Context, refused string) (adapter.Grant, error) {
 	for {
-		g, err := k.s.grantOf(ctx, k.s.DB.Read(ctx), k.c)
+		g, err := k.s.grantOf(ctx, k.s.cfg.DB.Read(ctx), k.c)
 		switch {
 		case db.IsNone(err):
 			return g, fmt.Errorf("%w: nobody has agreed to the connection yet", adapter.ErrAuth)
@@ -113,7 +113,7 @@ func (k *grantTokens) fetchGrant(ctx context.Context, refused string) (adapter.G
 		case g.Refused != "":
 			return g, fmt.Errorf("%w: %s", adapter.ErrAuth, g.Refused)
 		}
-		if g.Access != refused && (g.Expires.IsZero() || g.Expires.Sub(k.s.Clock.Now()) > renewBefore) {
+		if g.Access != refused && (g.Expires.IsZero() || g.Expires.Sub(k.s.cfg.Clock.Now()) > renewBefore) {
 			return g, nil
 		}
 		if g.Refresh == "" {
@@ -141,7 +141,7 @@ func (k *grantTokens) refreshGrant(ctx context.Context, old adapter.Grant) (adap
 	if err != nil {
 		why := adapter.PermanentRefusal(err)
 		if why != "" {
-			k.s.Log.Warn("a connected system refuses to renew our token: consent is required again", "org", k.c.org, "connection", k.c.ID,
+			k.s.cfg.Log.Warn("a connected system refuses to renew our token: consent is required again", "org", k.c.org, "connection", k.c.ID,
 				"provider", k.c.Provider, "err", why)
 		}
 		return old, errors.Join(adapter.TokenError(err), k.s.releaseRenewal(context.WithoutCancel(ctx), k.c, old.Version, why))
@@ -150,7 +150,7 @@ func (k *grantTokens) refreshGrant(ctx context.Context, old adapter.Grant) (adap
 	if err := k.d.ApplyToken(k.s.env, &g, t, nil); err != nil {
 		return old, err
 	}
-	return g, k.s.DB.TxContext(context.WithoutCancel(ctx), func(ctx context.Context, tx db.Querier) error {
+	return g, k.s.cfg.DB.TxContext(context.WithoutCancel(ctx), func(ctx context.Context, tx db.Querier) error {
 		return k.s.putGrant(ctx, tx,
 			k.c, g)
 	})

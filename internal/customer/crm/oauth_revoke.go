@@ -55,11 +55,11 @@ func (s *Service) enqueueRevoke(ctx context.Context, tx db.Querier, c Connection
 	if err != nil {
 		return err
 	}
-	sealed, err := s.Seal.Seal(plain, revokeAAD(c.org))
+	sealed, err := s.cfg.Seal.Seal(plain, revokeAAD(c.org))
 	if err != nil {
 		return fmt.Errorf("seal revocation: %w", err)
 	}
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: revokeKind, MaxAttempts: 8,
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: revokeKind, MaxAttempts: 8,
 		Args: revokeArgs{base64.StdEncoding.EncodeToString(sealed)}})
 }
 
@@ -73,7 +73,7 @@ func (s *Service) revoke(ctx context.Context, j job.Job) error {
 	}
 	sealed, err := base64.StdEncoding.DecodeString(args.Sealed)
 	if err == nil {
-		sealed, err = s.Seal.Unseal(sealed, revokeAAD(j.Org))
+		sealed, err = s.cfg.Seal.Unseal(sealed, revokeAAD(j.Org))
 	}
 	if err == nil {
 		err = json.Unmarshal(sealed, &x)

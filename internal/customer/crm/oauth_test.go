@@ -16,7 +16,6 @@ import (
 	"soniq/internal/customer/crm/adapter"
 	"soniq/internal/customer/crm/vendortest"
 	"soniq/internal/platform/access"
-	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/op/optest"
@@ -198,13 +197,13 @@ func TestAuthorize_StateSingleUse(t *testing.T) {
 		t.Errorf("a state nobody made: %d", w.Code)
 	}
 	at = back()
-	h.Service.Credentials = revokedCredentials{}
+	h.credentials = revokedCredentials{}
 	if w := h.followRedirect(at + "&code=c"); w.Code != http.StatusForbidden {
 		t.Errorf("the credential is gone: %d", w.Code)
 	}
-	h.Service.Credentials = allCredentials{}
+	h.credentials = allCredentials{}
 	at = back()
-	h.Service.Clock = clock.Func(func() time.Time { return time.Now().Add(11 * time.Minute) })
+	h.now = func() time.Time { return time.Now().Add(11 * time.Minute) }
 	if w := h.followRedirect(at + "&code=c"); w.Code != http.StatusBadRequest {
 		t.Errorf("after eleven minutes: %d", w.Code)
 	}
@@ -222,11 +221,11 @@ func TestRenew_OnceAcrossNodes(t *testing.T) {
 		h.connectVendor("hubspot", ownApp(v))
 		v.SetTokenLife(1800)
 		v.SetTokenDelay(150 * time.Millisecond)
-		nodes := []*crm.Service{h.Service, crm.New(h.Service.Config)}
+		nodes := []*crm.Service{h.Service, crm.New(h.config)}
 		var all sync.WaitGroup
 		for i := range 6 { // HubSpot accepts four searches a second
 			all.Go(func() {
-				if found, err := lookupDirect(nodes[i%2], h.org, "+442079460018"); err != nil || len(found) != 1 {
+				if found, err := h.lookupDirect(nodes[i%2], "+442079460018"); err != nil || len(found) != 1 {
 					t.Errorf("found %v, %v", found, err)
 				}
 			})
@@ -243,20 +242,20 @@ func TestRenew_OnceAcrossNodes(t *testing.T) {
 			t.Errorf("renewed %d times, %d refresh tokens are good", renewed, v.ValidRefreshTokens())
 		}
 		v.RevokeTokens(false) // the vendor revokes the token before its expiry
-		h.Service.Clock = clock.Func(func() time.Time { return time.Now().Add(2 * time.Minute) })
-		if found, err := lookupDirect(h.Service, h.org, "+442079460018"); err != nil || len(found) != 1 {
+		h.now = func() time.Time { return time.Now().Add(2 * time.Minute) }
+		if found, err := h.lookupDirect(h.Service, "+442079460018"); err != nil || len(found) != 1 {
 			t.Errorf("after the token was taken back: %v, %v", found, err)
 		}
 	})
 }
 
 // lookupDirect sends a lookup to the connected system.
-func lookupDirect(s *crm.Service, org, number string) ([]contact.Record, error) {
-	all, err := s.Connected(context.Background(), org)
+func (h *fixture) lookupDirect(s *crm.Service, number string) ([]contact.Record, error) {
+	all, err := s.Connected(context.Background(), h.org)
 	if err != nil {
 		return nil, err
 	}
-	q, err := s.Contacts.Query(context.Background(), org, number)
+	q, err := h.contacts.Query(context.Background(), h.org, number)
 	if err != nil {
 		return nil, err
 	}
@@ -299,7 +298,7 @@ func TestSettings_OperatorSecretsOnlyToVendor(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))
 	h.createVendor("hubspot", nil).Refused("validation_failed", "settings.client_id required")
-	h.Apps["hubspot"] = adapter.App{ClientID: "op", ClientSecret: "s3cret"}
+	h.config.Apps["hubspot"] = adapter.App{ClientID: "op", ClientSecret: "s3cret"}
 	h.createVendor("hubspot", map[string]any{"login_url": "https://thief.example"}).Refused("validation_failed", "settings.login_url not_available")
 	h.createVendor("hubspot", map[string]any{"client_id": "x"}).Refused("validation_failed", "settings.client_secret required")
 	h.createVendor("hubspot", map[string]any{"token": "t", "api_url": "http://10.0.0.1"}).Refused("validation_failed", "settings.api_url invalid_url")

@@ -73,7 +73,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Connect
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.allConnections(ctx, s.DB.Read(ctx), access.Org(ctx))
+	all, err := s.allConnections(ctx, s.cfg.DB.Read(ctx), access.Org(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ type Fresh struct {
 
 // Create connects a system.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Connection], error) {
-	b, now := in.Body, db.At(s.Clock.Now())
+	b, now := in.Body, db.At(s.cfg.Clock.Now())
 	c := Connection{ID: db.NewID("crm"), Provider: b.Provider, Name: b.Name, Priority: defaultPriority, TimeoutMS: b.TimeoutMS,
 		FieldMap: b.FieldMap, CreatedAt: now, org: access.Org(ctx), enabled: true, updatedAt: now}
 	if b.Priority != nil {
@@ -127,7 +127,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Connection]
 	if b.Provider == "internal" {
 		return nil, op.Fail("already_exists", "the organisation's own contacts are always connected, as "+contact.InternalID)
 	}
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		all, err := s.allConnections(ctx, tx, c.org)
 		if err != nil {
 			return err
@@ -181,7 +181,7 @@ func (s *Service) save(ctx context.Context, tx db.Querier, c *Connection, settin
 		return op.Invalid(wrong...)
 	}
 	c.settings = raw
-	sealed, err := s.Seal.Seal(raw, c.settingsAAD())
+	sealed, err := s.cfg.Seal.Seal(raw, c.settingsAAD())
 	if err != nil {
 		return fmt.Errorf("seal settings: %w", err)
 	}
@@ -237,7 +237,7 @@ type Patch struct {
 // Update changes a connection.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Connection], error) {
 	var c Connection
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		all, err := s.allConnections(ctx, tx, access.Org(ctx))
 		if err != nil {
 			return err
@@ -262,7 +262,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Connection]
 				return err
 			}
 		}
-		if c.updatedAt = db.At(s.Clock.Now()); c.CreatedAt.IsZero() {
+		if c.updatedAt = db.At(s.cfg.Clock.Now()); c.CreatedAt.IsZero() {
 			c.CreatedAt = c.updatedAt
 		}
 		return s.save(ctx, tx, &c, settings, all)
@@ -316,7 +316,7 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	if in.ID == contact.InternalID {
 		return op.State("the organisation's own contacts stay connected", "active", "update")
 	}
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		c, err := getConnection(ctx, tx, access.Org(ctx), in.ID)
 		if db.IsNone(err) {
 			return op.NotFound("connection")

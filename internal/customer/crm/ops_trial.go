@@ -48,7 +48,7 @@ const unassignedNumber = "+12025550199"
 // Test sends a lookup to a connected system and returns the result. It bypasses the circuit breaker, and its success
 // does not close it.
 func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Trial], error) {
-	all, err := s.allConnections(ctx, s.DB.Read(ctx), access.Org(ctx))
+	all, err := s.allConnections(ctx, s.cfg.DB.Read(ctx), access.Org(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (s *Service) testQuery(ctx context.Context, in *TestIn) (contact.Query, err
 	if in.Body != nil && in.Body.Phone != "" {
 		phone = in.Body.Phone
 	}
-	return s.Contacts.Query(ctx, access.Org(ctx), phone)
+	return s.cfg.Contacts.Query(ctx, access.Org(ctx), phone)
 }
 
 // errStopReading ends the read of a list after its first record.

@@ -69,7 +69,7 @@ type Subjects interface {
 
 // Service manages the connections of organisations. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg   Config
 	env   *adapter.Env
 	cache *bus.Cache[orgConnections]
 
@@ -91,7 +91,7 @@ func New(c Config) *Service {
 	wiring.Check(c)
 	c.Clock = clock.OrSystem(c.Clock)
 	const cacheLife = 30 * time.Second
-	return &Service{Config: c, env: adapter.NewEnv(c.Guard, c.Apps, c.BaseURL+CallbackPath, c.Contacts, c.Clock),
+	return &Service{cfg: c, env: adapter.NewEnv(c.Guard, c.Apps, c.BaseURL+CallbackPath, c.Contacts, c.Clock),
 		clients: map[string]*connectionClient{}, readingLists: map[string]bool{},
 		noticeRounds: map[string]time.Time{},
 		cache:        bus.NewCache[orgConnections](c.Bus, Changed, cacheLife, c.Clock.Now)}
@@ -106,7 +106,7 @@ func (s *Service) Connected(ctx context.Context, org string) ([]contact.Source, 
 
 func (s *Service) cachedConnections(ctx context.Context, org string) (orgConnections, error) {
 	return s.cache.Get(org, func() (out orgConnections, err error) {
-		all, err := s.allConnections(db.Detached(ctx), s.DB.Read(db.Detached(ctx)), org)
+		all, err := s.allConnections(db.Detached(ctx), s.cfg.DB.Read(db.Detached(ctx)), org)
 		if err != nil {
 			return out, err
 		}
@@ -116,7 +116,7 @@ func (s *Service) cachedConnections(ctx context.Context, org string) (orgConnect
 			}
 			x := contact.Source{ID: c.ID, Name: c.Name, Provider: c.Provider, Priority: c.Priority}
 			if l, err := s.clientFor(c); err != nil {
-				s.Log.Error("connection cannot be used", "org", org, "connection", c.ID, "err", err)
+				s.cfg.Log.Error("connection cannot be used", "org", org, "connection", c.ID, "err", err)
 			} else if l != nil {
 				if _, live := l.searcher(); live {
 					x.Live = l
@@ -170,7 +170,7 @@ func (s *Service) unsealSettings(c *Connection) error {
 		c.settings = []byte("{}")
 		return nil
 	}
-	plain, err := s.Seal.Unseal(c.settings, c.settingsAAD())
+	plain, err := s.cfg.Seal.Unseal(c.settings, c.settingsAAD())
 	if err != nil {
 		return fmt.Errorf("read settings of connection %s: %w", c.ID, err)
 	}
@@ -203,7 +203,7 @@ func (s *Service) clientFor(c Connection) (*connectionClient, error) {
 		return nil, fmt.Errorf("settings of connection %s: %s", c.ID, wrong[0].Message)
 	}
 	s.clients[name].close()
-	s.clients[name] = newConnectionClient(a, c, s.Clock.Now)
+	s.clients[name] = newConnectionClient(a, c, s.cfg.Clock.Now)
 	return s.clients[name], nil
 }
 
@@ -230,8 +230,8 @@ func (l *connectionClient) close() {
 // publishChanged publishes, at commit, that the connections of an organisation have changed.
 func (s *Service) publishChanged(tx db.Querier, org string) {
 	db.OnCommit(tx, func() {
-		s.Bus.Publish(Changed, org)
-		s.Contacts.InvalidateOrg(org)
+		s.cfg.Bus.Publish(Changed, org)
+		s.cfg.Contacts.InvalidateOrg(org)
 	})
 }
 
@@ -250,7 +250,7 @@ func (s *Service) fillView(c *Connection) {
 		c.Capabilities = l.adapter.Can()
 		l.health().applyTo(c)
 		if _, ok := l.adapter.(adapter.Directory); ok {
-			c.NoticeURL = db.Null(s.BaseURL + s.noticePath(c.org, c.ID)).Ptr()
+			c.NoticeURL = db.Null(s.cfg.BaseURL + s.noticePath(c.org, c.ID)).Ptr()
 		}
 	}
 	if c.refreshError != "" {

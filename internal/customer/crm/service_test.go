@@ -22,6 +22,7 @@ import (
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/blob"
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/egress"
@@ -42,6 +43,10 @@ type fixture struct {
 	server   *optest.Server
 	person   access.Principal // who is signed in in the browser
 	system   *httptest.Server
+	config   crm.Config // of Service
+
+	now         func() time.Time
+	credentials crm.Credentials
 
 	mu         sync.Mutex // guards the rest
 	received   []request
@@ -54,7 +59,7 @@ type request struct{ method, path, query, body, auth, key string }
 
 func newFixture(t *testing.T, d *db.DB) *fixture {
 	t.Helper()
-	h := &fixture{t: t, d: d, respond: func(request) (int, string) { return 200, "[]" }}
+	h := &fixture{t: t, d: d, now: time.Now, credentials: allCredentials{}, respond: func(request) (int, string) { return 200, "[]" }}
 	h.system = httptest.NewServer(http.HandlerFunc(h.serve))
 	t.Cleanup(h.system.Close)
 	b := bus.New()
@@ -78,10 +83,11 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	h.contacts = contact.New(contact.Config{DB: d, Orgs: orgs, Outbox: outbox, Jobs: jobs, Files: files, Log: log,
 		Sources: systems{h}, Systems: systems{h}, Calls: noCalls{}, Memory: noMemory{}})
 	t.Cleanup(h.contacts.Close)
-	h.Service = crm.New(crm.Config{DB: d, Bus: b, Jobs: jobs, Seal: secrets,
+	h.config = crm.Config{DB: d, Bus: b, Jobs: jobs, Seal: secrets,
 		Guard:    egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
-		Contacts: h.contacts, Log: log, BaseURL: "https://voice.test", Apps: map[string]adapter.App{}, Credentials: allCredentials{},
-		Browsers: browsers{h}, Subjects: subjects{h}})
+		Contacts: h.contacts, Log: log, BaseURL: "https://voice.test", Apps: map[string]adapter.App{}, Credentials: currentCredentials{h},
+		Browsers: browsers{h}, Subjects: subjects{h}, Clock: clock.Func(func() time.Time { return h.now() })}
+	h.Service = crm.New(h.config)
 	h.person = access.Principal{OrgID: h.org, UserID: "usr_1", KeyID: "ses_1", Scopes: []access.Scope{access.ContactsWrite}}
 	h.contacts.Observe(h.Service)
 	h.server = optest.New(t, d, append(h.Operations(), h.contacts.Operations()...)...)

@@ -92,7 +92,7 @@ func (s *Service) RequeueCall(ctx context.Context, tx db.Querier, org, callID st
 		return fmt.Errorf("find syncs of call %s: %w", callID, err)
 	}
 	for _, x := range all {
-		x.Status, x.CreatedAt = "pending", db.At(s.Clock.Now())
+		x.Status, x.CreatedAt = "pending", db.At(s.cfg.Clock.Now())
 		if _, err := putSync(ctx, tx, x); err != nil {
 			return err
 		}
@@ -133,8 +133,8 @@ func (s *Service) createSyncs(ctx context.Context, tx db.Querier, x Sync, takes 
 		if err != nil || l == nil || !c.enabled || !takes(l.adapter.Can()) || only != nil && !slices.Contains(only, c.ID) {
 			continue
 		}
-		x.ID, x.ConnectionID, x.Status, x.CreatedAt, x.UpdatedAt = db.NewID("syn"), c.ID, "pending", db.At(s.Clock.Now()),
-			db.At(s.Clock.Now())
+		x.ID, x.ConnectionID, x.Status, x.CreatedAt, x.UpdatedAt = db.NewID("syn"), c.ID, "pending", db.At(s.cfg.Clock.Now()),
+			db.At(s.cfg.Clock.Now())
 		if x.ID, err = putSync(ctx, tx, x); err != nil {
 			return err
 		}
@@ -161,13 +161,13 @@ func writesOnce(a adapter.Adapter) bool {
 
 // enqueueSync enqueues the job of a sync. Jobs of one sync run in order.
 func (s *Service) enqueueSync(ctx context.Context, tx db.Querier, x Sync) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: x.org, Queue: Queue, Lane: "crm|" + x.ConnectionID, Kind: syncKind, Args: syncArgs{x.ID},
-		MaxAttempts: syncAttempts, OrderKey: syncKind + " " + x.ID})
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: x.org, Queue: Queue, Lane: "crm|" + x.ConnectionID, Kind: syncKind,
+		Args: syncArgs{x.ID}, MaxAttempts: syncAttempts, OrderKey: syncKind + " " + x.ID})
 }
 
 // CheckContactTargets returns a violation for each of the named connections that takes no contacts.
 func (s *Service) CheckContactTargets(ctx context.Context, org string, ids []string) ([]op.Violation, error) {
-	all, err := s.allConnections(ctx, s.DB.Read(ctx), org)
+	all, err := s.allConnections(ctx, s.cfg.DB.Read(ctx), org)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func (s *Service) Syncs(ctx context.Context, in *SyncsIn) (*op.Out[op.Page[Sync]
 	if err != nil {
 		return nil, err
 	}
-	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	view, err := visibility.From(ctx, s.cfg.DB.Read(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (s *Service) Syncs(ctx context.Context, in *SyncsIn) (*op.Out[op.Page[Sync]
 		page.And("x.id < ?", after.ID)
 	}
 	text, args := page.SQL()
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	rows, err := q.Query(ctx, text+fmt.Sprintf(" ORDER BY x.id DESC LIMIT %d", in.Limit+1), args...)
 	if err != nil {
 		return nil, fmt.Errorf("list syncs: %w", err)
@@ -284,7 +284,7 @@ func (s *Service) Syncs(ctx context.Context, in *SyncsIn) (*op.Out[op.Page[Sync]
 // Retry enqueues a failed or skipped write again.
 func (s *Service) Retry(ctx context.Context, in *OneIn) (*op.Out[Sync], error) {
 	var x Sync
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		x, err = getSync(ctx, tx, access.Org(ctx), in.ID)
 		if db.IsNone(err) {
 			return op.NotFound("sync job")
@@ -295,7 +295,7 @@ func (s *Service) Retry(ctx context.Context, in *OneIn) (*op.Out[Sync], error) {
 		if x.Status == "synced" || x.Status == "pending" {
 			return op.State("it is written, or about to be", x.Status)
 		}
-		x.Status, x.CreatedAt = "pending", db.At(s.Clock.Now())
+		x.Status, x.CreatedAt = "pending", db.At(s.cfg.Clock.Now())
 		if _, err = putSync(ctx, tx, x); err != nil {
 			return err
 		}

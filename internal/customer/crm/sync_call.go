@@ -23,7 +23,7 @@ func (s *Service) writeCall(ctx context.Context, a adapter.Adapter, by access.Ho
 	if err := s.checkMayLog(ctx, by); err != nil {
 		return adapter.WriteResult{}, err
 	}
-	c, err := s.Subjects.Call(ctx, x.org, x.SubjectID)
+	c, err := s.cfg.Subjects.Call(ctx, x.org, x.SubjectID)
 	if db.IsNone(err) {
 		return adapter.WriteResult{}, errSubjectGone
 	}
@@ -68,7 +68,7 @@ func (c *Connection) hold(ctx context.Context, settings map[string]any) error {
 
 // checkMayLog refuses to write calls to a system whose connection was made by somebody who may not read calls (any more).
 func (s *Service) checkMayLog(ctx context.Context, by access.Holder) error {
-	held, err := s.Credentials.StillHeld(ctx, by)
+	held, err := s.cfg.Credentials.StillHeld(ctx, by)
 	if err == nil && !slices.Contains(held, access.CallsRead) {
 		err = fmt.Errorf("%w: who made the connection may not read calls; set its settings again with a key that holds calls:read",
 			adapter.ErrRefused)
@@ -88,7 +88,7 @@ func (s *Service) callLogOf(ctx context.Context, org string, c call.Call) (adapt
 	if g := c.Agent(); g != nil {
 		out.Agent = g.Name
 	}
-	words, err := s.Subjects.Transcript(ctx, org, c.ID)
+	words, err := s.cfg.Subjects.Transcript(ctx, org, c.ID)
 	if len(words) > maxTranscriptBytes {
 		words = strings.ToValidUTF8(words[:maxTranscriptBytes], "")
 	}

@@ -29,7 +29,7 @@ func (s *Service) runSync(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&args); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	x, err := getSync(ctx, s.DB.Read(ctx), j.Org, args.ID)
+	x, err := getSync(ctx, s.cfg.DB.Read(ctx), j.Org, args.ID)
 	if db.IsNone(err) || err == nil && x.Status == "synced" {
 		return nil // disconnected meanwhile, or written by an attempt with a lost result
 	}
@@ -40,7 +40,7 @@ func (s *Service) runSync(ctx context.Context, j job.Job) error {
 	x.isRetry = j.Attempt > 1 || x.Attempts > 0
 	out, err := s.writeSync(ctx, &x)
 	retry := x.applyResult(out, err, j.Last())
-	x.UpdatedAt = db.At(s.Clock.Now())
+	x.UpdatedAt = db.At(s.cfg.Clock.Now())
 	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := x.saveResult(ctx, tx, seen); err != nil || x.Kind != "contact" {
 			return err
@@ -81,7 +81,7 @@ func (x *Sync) applyResult(out adapter.WriteResult, err error, last bool) error 
 
 // writeSync sends the request for a sync.
 func (s *Service) writeSync(ctx context.Context, x *Sync) (adapter.WriteResult, error) {
-	c, err := getConnection(ctx, s.DB.Read(ctx), x.org, x.ConnectionID)
+	c, err := getConnection(ctx, s.cfg.DB.Read(ctx), x.org, x.ConnectionID)
 	if err == nil {
 		err = s.unsealSettings(&c)
 	}
@@ -106,14 +106,14 @@ func (s *Service) writeSync(ctx context.Context, x *Sync) (adapter.WriteResult, 
 }
 
 func (s *Service) writeContact(ctx context.Context, a adapter.Adapter, x Sync) (adapter.WriteResult, error) {
-	c, err := s.Contacts.Find(ctx, x.org, x.SubjectID)
+	c, err := s.cfg.Contacts.Find(ctx, x.org, x.SubjectID)
 	if db.IsNone(err) {
 		return adapter.WriteResult{}, errSubjectGone
 	}
 	if err != nil {
 		return adapter.WriteResult{}, err
 	}
-	id, base, err := externalRef(ctx, s.DB.Read(ctx), x.org, c.ID, x.ConnectionID)
+	id, base, err := externalRef(ctx, s.cfg.DB.Read(ctx), x.org, c.ID, x.ConnectionID)
 	if err != nil {
 		return adapter.WriteResult{}, err
 	}
@@ -132,7 +132,7 @@ func (s *Service) writeNote(ctx context.Context, a adapter.Adapter, x Sync) (ada
 	if x.CallID != nil {
 		callID = *x.CallID
 	}
-	n, err := s.Subjects.Note(ctx, x.org, x.SubjectID, callID)
+	n, err := s.cfg.Subjects.Note(ctx, x.org, x.SubjectID, callID)
 	if db.IsNone(err) {
 		return adapter.WriteResult{}, errSubjectGone
 	}
@@ -151,7 +151,7 @@ func (s *Service) writeNote(ctx context.Context, a adapter.Adapter, x Sync) (ada
 func (s *Service) personFor(ctx context.Context, a adapter.Adapter, x Sync, needsRecord bool) (adapter.Person, error) {
 	w := adapter.Person{ContactID: deref(x.ContactID), Again: x.isRetry}
 	if x.CallID != nil {
-		c, err := s.Subjects.Call(ctx, x.org, *x.CallID)
+		c, err := s.cfg.Subjects.Call(ctx, x.org, *x.CallID)
 		if err != nil && !db.IsNone(err) {
 			return w, err
 		}
@@ -171,7 +171,7 @@ func (s *Service) personFor(ctx context.Context, a adapter.Adapter, x Sync, need
 }
 
 func (s *Service) fillPerson(ctx context.Context, x Sync, w *adapter.Person) error {
-	c, err := s.Contacts.Find(ctx, x.org, w.ContactID)
+	c, err := s.cfg.Contacts.Find(ctx, x.org, w.ContactID)
 	if db.IsNone(err) {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (s *Service) fillPerson(ctx context.Context, x Sync, w *adapter.Person) err
 	if len(c.Emails) > 0 {
 		w.Email = c.Emails[0].Value
 	}
-	w.ExternalID, _, err = externalRef(ctx, s.DB.Read(ctx), x.org, c.ID, x.ConnectionID)
+	w.ExternalID, _, err = externalRef(ctx, s.cfg.DB.Read(ctx), x.org, c.ID, x.ConnectionID)
 	return err
 }
 
@@ -194,7 +194,7 @@ func (s *Service) searchRecord(ctx context.Context, a adapter.Adapter, org strin
 	if !ok || !a.Can().Lookup || w.Phone == "" {
 		return errNoRecord
 	}
-	q, err := s.Contacts.Query(ctx, org, w.Phone)
+	q, err := s.cfg.Contacts.Query(ctx, org, w.Phone)
 	if err != nil {
 		return errNoRecord
 	}
@@ -203,7 +203,7 @@ func (s *Service) searchRecord(ctx context.Context, a adapter.Adapter, org strin
 		return err
 	}
 	for _, r := range found {
-		if r.ExternalID != "" && s.Contacts.Fits(q, r) {
+		if r.ExternalID != "" && s.cfg.Contacts.Fits(q, r) {
 			w.ExternalID = r.ExternalID
 			return nil
 		}

@@ -117,7 +117,7 @@ func TestCallLog_NeedsScopeOfReader(t *testing.T) {
 	poor.Scopes = []access.Scope{access.ContactsRead, access.ContactsWrite}
 	template, _ := json.Marshal(map[string]any{"settings": map[string]any{"call_log": callLogTemplate}})
 	h.server.Do(poor, "PATCH", "/crm/connections/"+id, string(template)).Want(403).Refused("insufficient_scope")
-	h.Credentials = revokedCredentials{} // who made the connection may not read calls any more
+	h.credentials = revokedCredentials{} // who made the connection may not read calls any more
 	h.endCall(false)
 	h.waitFor("refusal", "/crm/sync-jobs?status=failed", func(a *optest.Answer) bool { return len(a.At("data").([]any)) == 1 })
 	if all := h.requests(); len(all) != 0 {

@@ -65,7 +65,7 @@ type Config struct {
 
 // Service erases the data about numbers. Create it with New.
 type Service struct {
-	Config
+	cfg       Config
 	observers []DoneObserver
 }
 
@@ -73,7 +73,7 @@ type Service struct {
 func New(c Config) *Service {
 	wiring.Check(c)
 	c.Clock = clock.OrSystem(c.Clock)
-	return &Service{Config: c}
+	return &Service{cfg: c}
 }
 
 // Observe adds an observer. Call it before the first erasure.
@@ -86,32 +86,32 @@ func sealAAD(org, id string) []byte { return []byte(org + "|erasures|" + id + "|
 func maskedNumber(e164 string) string { return "…" + e164[max(0, len(e164)-2):] }
 
 func (s *Service) insert(ctx context.Context, tx db.Querier, org, id, phone, reason, by string, items int) error {
-	sealed, err := s.Seal.Seal([]byte(phone), sealAAD(org, id))
+	sealed, err := s.cfg.Seal.Seal([]byte(phone), sealAAD(org, id))
 	if err != nil {
 		return fmt.Errorf("seal number: %w", err)
 	}
 	const q = `INSERT INTO erasures (org_id, id, phone, phone_hint, reason, status, items, requested_by, created_at)
 		VALUES ($1, $2, $3, $4, $5, 'pending', $6, $7, $8)`
-	_, err = tx.Exec(ctx, q, org, id, sealed, maskedNumber(phone), db.Null(reason), items, by, db.At(s.Clock.Now()))
+	_, err = tx.Exec(ctx, q, org, id, sealed, maskedNumber(phone), db.Null(reason), items, by, db.At(s.cfg.Clock.Now()))
 	return err
 }
 
 // phone returns the number of a pending erasure; "" if it is finished or does not exist.
 func (s *Service) phone(ctx context.Context, org, id string) (string, error) {
 	var sealed []byte
-	err := s.DB.Read(ctx).QueryRow(ctx, `SELECT phone FROM erasures WHERE org_id = $1 AND id = $2`, org, id).Scan(&sealed)
+	err := s.cfg.DB.Read(ctx).QueryRow(ctx, `SELECT phone FROM erasures WHERE org_id = $1 AND id = $2`, org, id).Scan(&sealed)
 	if db.IsNone(err) || err == nil && sealed == nil {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	plain, err := s.Seal.Unseal(sealed, sealAAD(org, id))
+	plain, err := s.cfg.Seal.Unseal(sealed, sealAAD(org, id))
 	return string(plain), err
 }
 
 func (s *Service) finish(ctx context.Context, tx db.Querier, org, id string, items int) error {
 	const q = `UPDATE erasures SET status = 'done', phone = NULL, items = $3, finished_at = $4 WHERE org_id = $1 AND id = $2`
-	_, err := tx.Exec(ctx, q, org, id, items, db.At(s.Clock.Now()))
+	_, err := tx.Exec(ctx, q, org, id, items, db.At(s.cfg.Clock.Now()))
 	return err
 }

@@ -40,7 +40,7 @@ func (s *Service) run(ctx context.Context, j job.Job) error {
 	}
 	spellings := number.AllSpellings([]string{phone})
 	for _, n := range spellings {
-		busy, err := s.Calls.HasActiveCallWith(ctx, j.Org, n)
+		busy, err := s.cfg.Calls.HasActiveCallWith(ctx, j.Org, n)
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (s *Service) run(ctx context.Context, j job.Job) error {
 		}
 	}
 	items := 0
-	for _, k := range s.Stores {
+	for _, k := range s.cfg.Stores {
 		for _, spelling := range spellings {
 			n, err := s.eraseStore(ctx, k, j.Org, spelling)
 			if err != nil {
@@ -65,7 +65,7 @@ func (s *Service) run(ctx context.Context, j job.Job) error {
 func (s *Service) eraseStore(ctx context.Context, k NamedStore, org, phone string) (all int, err error) {
 	for {
 		n := 0
-		err := s.DB.Tx(ctx, func(tx db.Querier) (err error) {
+		err := s.cfg.DB.Tx(ctx, func(tx db.Querier) (err error) {
 			n, err = k.Erase(ctx, tx, org, phone)
 			return err
 		})
@@ -82,8 +82,8 @@ func (s *Service) complete(ctx context.Context, org, id string, items int) error
 			return err
 		}
 	}
-	if err := s.DB.Tx(ctx, func(tx db.Querier) error { return s.finish(ctx, tx, org, id, items) }); err != nil {
+	if err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return s.finish(ctx, tx, org, id, items) }); err != nil {
 		return err
 	}
-	return s.DB.CheckpointAndScrub(ctx)
+	return s.cfg.DB.CheckpointAndScrub(ctx)
 }

@@ -41,7 +41,7 @@ func (s *Service) erase(ctx context.Context, in *EraseIn) (*op.Out[Erasure], err
 	}
 	p, _ := access.From(ctx)
 	var e Erasure
-	err = s.DB.Tx(ctx, func(tx db.Querier) (err error) {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) (err error) {
 		e, err = s.Begin(ctx, tx, org, phone, in.Reason, cmp.Or(p.UserID, p.KeyID))
 		return err
 	})
@@ -55,7 +55,7 @@ func (s *Service) erase(ctx context.Context, in *EraseIn) (*op.Out[Erasure], err
 // or key.
 func (s *Service) Begin(ctx context.Context, tx db.Querier, org, phone, reason, by string) (Erasure, error) {
 	e := Erasure{ID: db.NewID("era")}
-	for _, k := range s.Stores {
+	for _, k := range s.cfg.Stores {
 		for _, spelling := range number.AllSpellings([]string{phone}) {
 			n, err := k.Count(ctx, tx, org, spelling)
 			if err != nil {
@@ -67,13 +67,13 @@ func (s *Service) Begin(ctx context.Context, tx db.Querier, org, phone, reason, 
 	if err := s.insert(ctx, tx, org, e.ID, phone, reason, by, e.Items); err != nil {
 		return e, err
 	}
-	return e, s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Kind: eraseKind, Args: jobArgs{e.ID},
+	return e, s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Kind: eraseKind, Args: jobArgs{e.ID},
 		UniqueKey: eraseKind + " " + e.ID})
 }
 
 // externalNumber parses a number. It returns an error if the number belongs to the organisation.
 func (s *Service) externalNumber(ctx context.Context, org, text string) (string, error) {
-	phone, ok, err := s.Numbers.ParseNumber(ctx, org, text)
+	phone, ok, err := s.cfg.Numbers.ParseNumber(ctx, org, text)
 	if err != nil {
 		return "", err
 	}
@@ -81,7 +81,7 @@ func (s *Service) externalNumber(ctx context.Context, org, text string) (string,
 		return "", op.NotFound("caller: not a telephone number")
 	}
 	for _, spelling := range number.AllSpellings([]string{phone}) {
-		own, err := s.Numbers.IsOwnNumber(ctx, org, spelling)
+		own, err := s.cfg.Numbers.IsOwnNumber(ctx, org, spelling)
 		if err == nil && own {
 			err = op.Invalid(op.Field("phone", "own_number", "this is a number of your organisation: what is kept is about those who call it"))
 		}

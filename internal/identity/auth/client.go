@@ -37,7 +37,7 @@ func (s *Service) FixedClient() string { return s.brand + "-assistant" }
 func (o *OAuth) client(ctx context.Context, id string) (Client, error) {
 	switch {
 	case id == o.keys.FixedClient():
-		return Client{ID: id, Name: id, Redirects: o.Callbacks, Origin: BuiltIn}, nil
+		return Client{ID: id, Name: id, Redirects: o.cfg.Callbacks, Origin: BuiltIn}, nil
 	case strings.Contains(id, "://"):
 		return o.clientFromDocument(ctx, id)
 	}

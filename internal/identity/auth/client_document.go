@@ -53,8 +53,8 @@ func (o *OAuth) clientFromDocument(ctx context.Context, id string) (Client, erro
 	if ok && now.Before(d.until) {
 		return d.client, nil
 	}
-	if o.Limiter != nil {
-		if _, ok := o.Limiter.Take(op.ClientKey(op.ClientAddress(ctx)), 1, documentFetchLimit); !ok {
+	if o.cfg.Limiter != nil {
+		if _, ok := o.cfg.Limiter.Take(op.ClientKey(op.ClientAddress(ctx)), 1, documentFetchLimit); !ok {
 			return Client{}, oauthError("invalid_client", "too many descriptions of clients were asked for; wait a minute")
 		}
 	}
@@ -97,10 +97,10 @@ func (o *OAuth) fetchDocument(ctx context.Context, id string) (Client, error) {
 		return Client{}, oauthError("invalid_client", "client_id is not an address")
 	}
 	r.Header.Set("Accept", "application/json")
-	if o.Fetch == nil {
+	if o.cfg.Fetch == nil {
 		return Client{}, oauthError("invalid_client", "descriptions of clients are not read here")
 	}
-	response, err := o.Fetch.Do(r)
+	response, err := o.cfg.Fetch.Do(r)
 	if err != nil {
 		return Client{}, oauthError("invalid_client", "the description of the client cannot be read")
 	}

@@ -58,12 +58,15 @@ func TestClientDocument_FetchedFromClientID(t *testing.T) {
 			}
 			return fmt.Sprint(err)
 		}
-		s.oauth.Fetch = outside
+		c := s.config
+		c.Fetch = outside
+		s.oauth = auth.NewOAuth(s.Service, c)
 		before := reached.Load()
 		if got := asks(site.URL + "/good.json"); got != "invalid_client" || reached.Load() != before {
 			s.t.Errorf("a private address: %s, %d connections", got, reached.Load()-before)
 		}
-		s.oauth.Fetch = within
+		c.Fetch = within
+		s.oauth = auth.NewOAuth(s.Service, c)
 		for _, bad := range []string{"/other.json", "/moved.json", "/page.json", "/long.json", "/secret.json", "/", "", "/a/../good.json", "/good.json#x"} {
 			if got := asks(site.URL + bad); got != "invalid_client" {
 				s.t.Errorf("%s: %s", bad, got)

@@ -81,7 +81,7 @@ func checkSingleValues(form url.Values) error {
 func (o *OAuth) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	var known *OAuthError
 	if !errors.As(err, &known) {
-		o.Log.Error("OAuth request failed", "path", r.URL.Path, "request", op.RequestID(r.Context()), "err", err)
+		o.cfg.Log.Error("OAuth request failed", "path", r.URL.Path, "request", op.RequestID(r.Context()), "err", err)
 		writeJSON(w, http.StatusInternalServerError, map[string]string{"error": "server_error",
 			"error_description": "request " + op.RequestID(r.Context())})
 		return
@@ -236,7 +236,7 @@ func (o *OAuth) refresh(ctx context.Context, tx db.Querier, form url.Values) (to
 		return tokens{}, err
 	}
 	g, now := t.grant, o.keys.now()
-	if !t.spentAt.IsZero() && o.ReuseWindow <= 0 {
+	if !t.spentAt.IsZero() && o.cfg.ReuseWindow <= 0 {
 		return tokens{}, o.revokeReplayed(ctx, tx, t.orgID, g.ID, "this token was used already")
 	}
 	if _, err := o.keys.grantOrg(ctx, g); err != nil {
@@ -300,7 +300,7 @@ func (o *OAuth) spend(ctx context.Context, tx db.Querier, t storedToken, next st
 // allowReuse reports whether a spent token may be used once more: within the reuse window, and if its replacement was
 // not used.
 func (o *OAuth) allowReuse(ctx context.Context, tx db.Querier, t storedToken, now time.Time) (bool, error) {
-	if o.ReuseWindow <= 0 || t.spentAt.IsZero() || now.After(t.spentAt.Add(o.ReuseWindow)) {
+	if o.cfg.ReuseWindow <= 0 || t.spentAt.IsZero() || now.After(t.spentAt.Add(o.cfg.ReuseWindow)) {
 		return false, nil
 	}
 	heir, err := tokenByDigest(ctx, tx, t.replacedBy)

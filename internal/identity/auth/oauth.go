@@ -28,13 +28,13 @@ type OAuthConfig struct {
 
 // OAuth is the authorization server (OAuth 2.1, RFC 9700): codes with PKCE, rotating refresh tokens, opaque access tokens.
 type OAuth struct {
-	OAuthConfig
+	cfg       OAuthConfig
 	keys      *Service
 	documents documentCache
 }
 
 // NewOAuth returns an authorization server that stores its grants with the service of keys.
-func NewOAuth(keys *Service, c OAuthConfig) *OAuth { return &OAuth{OAuthConfig: c, keys: keys} }
+func NewOAuth(keys *Service, c OAuthConfig) *OAuth { return &OAuth{cfg: c, keys: keys} }
 
 // Lifetimes of codes, tokens and grants.
 const (
@@ -44,7 +44,7 @@ const (
 )
 
 // Issuer returns the issuer identifier of the server (RFC 8414 §2).
-func (o *OAuth) Issuer() string { return o.BaseURL + "/auth" }
+func (o *OAuth) Issuer() string { return o.cfg.BaseURL + "/auth" }
 
 // Paths of the endpoints.
 const (
@@ -67,7 +67,7 @@ func (o *OAuth) audienceOf(resource string) (a Audience, ok bool) {
 	if err != nil || u.Fragment != "" || u.RawQuery != "" || u.User != nil {
 		return "", false
 	}
-	base, err := url.Parse(o.BaseURL)
+	base, err := url.Parse(o.cfg.BaseURL)
 	if err != nil || !strings.EqualFold(u.Scheme, base.Scheme) || !strings.EqualFold(u.Host, base.Host) {
 		return "", false
 	}
@@ -92,7 +92,7 @@ func (o *OAuth) Mount(mux *http.ServeMux) {
 	handleCORS(mux, "POST", tokenPath, o.token)
 	handleCORS(mux, "POST", revokePath, o.revoke)
 	handleCORS(mux, "POST", introspectPath, o.introspect)
-	if o.Register {
+	if o.cfg.Register {
 		handleCORS(mux, "POST", registerPath, o.register)
 	}
 }

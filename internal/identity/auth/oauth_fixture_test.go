@@ -32,6 +32,7 @@ type server struct {
 	t      *testing.T
 	db     *db.DB
 	oauth  *auth.OAuth
+	config auth.OAuthConfig // of oauth
 	mux    *http.ServeMux
 	person auth.ResourceOwner
 	users  *user.Service
@@ -57,7 +58,7 @@ func newServer(t *testing.T, d *db.DB, change ...func(*auth.OAuthConfig)) *serve
 	for _, f := range change {
 		f(&c)
 	}
-	s.oauth = auth.NewOAuth(h.Service, c)
+	s.config, s.oauth = c, auth.NewOAuth(h.Service, c)
 	s.oauth.Mount(s.mux)
 	s.person = s.addUser("ada@example.com", "admin")
 	return s

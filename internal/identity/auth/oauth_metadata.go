@@ -31,15 +31,16 @@ type serverMetadata struct {
 }
 
 func (o *OAuth) metadata(w http.ResponseWriter, _ *http.Request) {
-	m := serverMetadata{Issuer: o.Issuer(), Authorize: o.BaseURL + AuthorizePath, Token: o.BaseURL + tokenPath,
-		Revoke:     o.BaseURL + revokePath,
-		Introspect: o.BaseURL + introspectPath, Scopes: access.All(), ResponseTypes: []string{"code"}, ResponseModes: []string{"query"},
+	m := serverMetadata{Issuer: o.Issuer(), Authorize: o.cfg.BaseURL + AuthorizePath, Token: o.cfg.BaseURL + tokenPath,
+		Revoke:     o.cfg.BaseURL + revokePath,
+		Introspect: o.cfg.BaseURL + introspectPath, Scopes: access.All(), ResponseTypes: []string{"code"}, ResponseModes: []string{"query"},
 		GrantTypes: []string{"authorization_code", "refresh_token"}, Methods: []string{"none"}, RevokeMethods: []string{"none"},
 		IntrospectMethods: []string{"Bearer"},
-		Challenges:        []string{"S256"}, Identified: true, Documents: true, Resources: []string{o.BaseURL, o.BaseURL + toolPaths[0]},
-		Documentation: o.BaseURL + "/docs"}
-	if o.Register {
-		m.Register = o.BaseURL + registerPath
+		Challenges:        []string{"S256"}, Identified: true, Documents: true,
+		Resources:     []string{o.cfg.BaseURL, o.cfg.BaseURL + toolPaths[0]},
+		Documentation: o.cfg.BaseURL + "/docs"}
+	if o.cfg.Register {
+		m.Register = o.cfg.BaseURL + registerPath
 	}
 	writeJSON(w, http.StatusOK, m)
 }
@@ -56,8 +57,8 @@ type resourceMetadata struct {
 
 func (o *OAuth) resource(path, name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, resourceMetadata{Resource: o.BaseURL + path, Servers: []string{o.Issuer()}, Scopes: access.All(),
-			Methods: []string{"header"}, Name: name, Docs: o.BaseURL + "/docs"})
+		writeJSON(w, http.StatusOK, resourceMetadata{Resource: o.cfg.BaseURL + path, Servers: []string{o.Issuer()}, Scopes: access.All(),
+			Methods: []string{"header"}, Name: name, Docs: o.cfg.BaseURL + "/docs"})
 	}
 }
 
@@ -87,13 +88,15 @@ func (o *OAuth) mountDefaults(mux *http.ServeMux) {
 		http.Redirect(w, r, AuthorizePath+"?"+r.URL.RawQuery, http.StatusTemporaryRedirect)
 	})
 	handleCORS(mux, "POST", "/token", o.token)
-	if o.Register {
+	if o.cfg.Register {
 		handleCORS(mux, "POST", "/register", o.register)
 	}
 }
 
 // ResourceMetadata returns the URL of the metadata of the resource at a path, such as /mcp/sse.
-func (o *OAuth) ResourceMetadata(path string) string { return o.BaseURL + resourceMetadataPath + path }
+func (o *OAuth) ResourceMetadata(path string) string {
+	return o.cfg.BaseURL + resourceMetadataPath + path
+}
 
 // defaultScopes are the scopes that a challenge suggests to a client without scopes. They only read. A client
 // requests others when it needs them.

@@ -42,8 +42,9 @@ func redirectFault(to string) string {
 // publicSchemes are schemes that no app has for itself. A browser runs or shows what the address contains, or passes it to a program of
 // another kind. Other schemes are private-use ones.
 var publicSchemes = []string{"javascript", "vbscript", "livescript", "mocha", "data", "file", "blob", "filesystem", "about", "view-source",
-	"chrome", "chrome-extension", "moz-extension", "edge", "resource", "jar", "intent", "android-app", "ms-settings", "search-ms", "ms-msdt",
-	"ftp", "ftps", "sftp", "ws", "wss", "ldap", "ldaps", "gopher", "telnet", "ssh", "smb", "nfs", "dav", "davs", "news", "nntp", "irc",
+	"chrome", "chrome-extension", "moz-extension", "edge", "resource", "jar", "intent", "android-app", "ms-settings", "search-ms",
+	"ms-msdt", "ftp", "ftps", "sftp", "ws", "wss", "ldap", "ldaps", "gopher", "telnet", "ssh", "smb", "nfs", "dav", "davs", "news",
+	"nntp", "irc",
 	"mailto", "tel", "sms", "smsto", "mms", "sip", "sips", "xmpp", "geo", "urn", "cid", "mid", "magnet", "wyciwyg", "x-javascript"}
 
 // isPrivateScheme reports whether a redirect URI has a private-use scheme. Any program on the machine can claim the scheme.

@@ -38,13 +38,15 @@ func TestRegisterClient_PrivateUseSchemes(t *testing.T) {
 		for _, other := range []string{"cursor://anysphere.cursor-mcp/oauth/callback/", "cursor://anysphere.cursor-mcp:1/oauth/callback",
 			"cursor://other/oauth/callback", "Cursor://anysphere.cursor-mcp/oauth/callback", "com.example.app:/", "com.example.app:/oauth2redirect?a=b",
 			"com.example.app://oauth2redirect", "raycast://OAuth", "vscode://vendor.ext/done"} {
-			if _, to, err := s.oauth.ParseAuthorizationRequest(context.Background(), request("client_id", a.ClientID, "redirect_uri", other)); err == nil ||
+			if _, to, err := s.oauth.ParseAuthorizationRequest(context.Background(),
+				request("client_id", a.ClientID, "redirect_uri", other)); err == nil ||
 				to != "" {
 				s.t.Errorf("%s is taken for one of the client's", other)
 			}
 		}
 		for _, foreign := range []string{"cursor://localhost/callback", "myapp://127.0.0.1:33418/callback", "myapp:/callback"} {
-			if _, to, err := s.oauth.ParseAuthorizationRequest(context.Background(), request("redirect_uri", foreign)); err == nil || to != "" {
+			if _, to, err := s.oauth.ParseAuthorizationRequest(context.Background(), request("redirect_uri", foreign)); err == nil ||
+				to != "" {
 				s.t.Errorf("the fixed client may be led to %s", foreign)
 			}
 		}

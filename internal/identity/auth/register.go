@@ -48,8 +48,8 @@ const (
 
 func (o *OAuth) register(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	if o.Limiter != nil {
-		if _, ok := o.Limiter.Take(op.ClientKey(op.ClientAddress(r.Context())), 1, registrationLimit); !ok {
+	if o.cfg.Limiter != nil {
+		if _, ok := o.cfg.Limiter.Take(op.ClientKey(op.ClientAddress(r.Context())), 1, registrationLimit); !ok {
 			w.Header().Set("Retry-After", "3600")
 			o.writeError(w, r, oauthError("slow_down", "too many registrations from this address"))
 			return

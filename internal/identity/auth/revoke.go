@@ -126,7 +126,7 @@ func (o *OAuth) introspectionOf(ctx context.Context, t storedToken) introspectio
 		out.Type = "Bearer"
 	}
 	for _, a := range t.audience {
-		out.Audience = append(out.Audience, o.BaseURL+map[Audience]string{REST: "", MCP: toolPaths[0]}[a])
+		out.Audience = append(out.Audience, o.cfg.BaseURL+map[Audience]string{REST: "", MCP: toolPaths[0]}[a])
 	}
 	return out
 }

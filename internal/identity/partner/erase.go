@@ -26,7 +26,7 @@ func (s *Service) Handle(r *job.Runner) { r.Handle(eraseKind, s.eraseJob) }
 // scheduleErase schedules the erasure of a closed organisation after the grace period. The job belongs to the
 // partner, because it must survive the erased organisation.
 func (s *Service) scheduleErase(ctx context.Context, tx db.Querier, o org.Organization) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: *o.ParentID, Queue: Queue, Kind: eraseKind, Args: eraseArgs{o.ID},
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: *o.ParentID, Queue: Queue, Kind: eraseKind, Args: eraseArgs{o.ID},
 		RunAt: o.EraseAfter.Time, UniqueKey: eraseKind + " " + o.ID + " " + o.EraseAfter.String()})
 }
 
@@ -36,14 +36,14 @@ func (s *Service) eraseJob(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	o, err := s.Orgs.Child(ctx, s.DB.Read(ctx), j.Org, ref.ID)
-	if db.IsNone(err) || err == nil && (o.Status != org.Closed || s.Clock.Now().Before(o.EraseAfter.Time)) {
+	o, err := s.cfg.Orgs.Child(ctx, s.cfg.DB.Read(ctx), j.Org, ref.ID)
+	if db.IsNone(err) || err == nil && (o.Status != org.Closed || s.cfg.Clock.Now().Before(o.EraseAfter.Time)) {
 		return nil // erased already, or resumed
 	}
 	if err != nil {
 		return fmt.Errorf("find closed organisation: %w", err)
 	}
-	if err := s.MayDelete.Check(); err != nil {
+	if err := s.cfg.MayDelete.Check(); err != nil {
 		return err
 	}
 	return s.erase(ctx, o)
@@ -52,7 +52,7 @@ func (s *Service) eraseJob(ctx context.Context, j job.Job) error {
 // erase deletes everything of an organisation, of its children and of its sandbox twin: first files, then rows.
 func (s *Service) erase(ctx context.Context, o org.Organization) error {
 	for {
-		children, err := s.Orgs.Children(ctx, s.DB.Read(ctx), o.ID, org.ChildFilter{Limit: 100})
+		children, err := s.cfg.Orgs.Children(ctx, s.cfg.DB.Read(ctx), o.ID, org.ChildFilter{Limit: 100})
 		if err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (s *Service) erase(ctx context.Context, o org.Organization) error {
 			}
 		}
 	}
-	twin, err := s.Orgs.Twin(ctx, o.ID)
+	twin, err := s.cfg.Orgs.Twin(ctx, o.ID)
 	if err != nil && !db.IsNone(err) {
 		return fmt.Errorf("find sandbox twin: %w", err)
 	}
@@ -78,17 +78,17 @@ func (s *Service) erase(ctx context.Context, o org.Organization) error {
 }
 
 func (s *Service) eraseOne(ctx context.Context, id string) error {
-	tables, err := s.DB.TenantTables(ctx)
+	tables, err := s.cfg.DB.TenantTables(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.Files.RemoveFiles(id); err != nil {
+	if err := s.cfg.Files.RemoveFiles(id); err != nil {
 		return fmt.Errorf("erase files: %w", err)
 	}
-	if _, err := s.DB.EraseTenant(ctx, id, tables); err != nil {
+	if _, err := s.cfg.DB.EraseTenant(ctx, id, tables); err != nil {
 		return err
 	}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: deletes the row of the organisation itself
 		_, err := tx.Exec(ctx, `DELETE FROM orgs WHERE id = $1`, id)
 		return err

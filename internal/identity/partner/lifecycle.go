@@ -37,7 +37,7 @@ func (s *Service) Suspend(ctx context.Context, in *SuspendIn) (*op.Out[Partner],
 		}
 		st := org.AccountState{SuspendMode: mode, SuspendReason: &reason, SuspendedAt: o.SuspendedAt}
 		if o.Status != org.Suspended {
-			st.SuspendedAt = db.At(s.Clock.Now())
+			st.SuspendedAt = db.At(s.cfg.Clock.Now())
 		}
 		return org.Suspended, st, nil
 	}, nil)
@@ -52,7 +52,7 @@ type ResumeIn struct {
 // Resume ends a suspension. It also reopens a closed child organisation until its erasure begins.
 func (s *Service) Resume(ctx context.Context, in *ResumeIn) (*op.Out[Partner], error) {
 	return s.changeState(ctx, in.ID, func(o org.Organization) (org.Status, org.AccountState, error) {
-		if o.Status == org.Closed && !s.Clock.Now().Before(o.EraseAfter.Time) {
+		if o.Status == org.Closed && !s.cfg.Clock.Now().Before(o.EraseAfter.Time) {
 			return "", org.AccountState{}, op.State("the organisation is being erased", string(org.Closed))
 		}
 		return org.Active, org.AccountState{}, nil
@@ -79,15 +79,15 @@ func (s *Service) Close(ctx context.Context, in *CloseIn) (*op.Out[Partner], err
 		if o.Status == org.Closed {
 			return org.Closed, o.AccountState, nil
 		}
-		now := s.Clock.Now()
-		return org.Closed, org.AccountState{ClosedAt: db.At(now), EraseAfter: db.At(now.Add(s.Grace))}, nil
+		now := s.cfg.Clock.Now()
+		return org.Closed, org.AccountState{ClosedAt: db.At(now), EraseAfter: db.At(now.Add(s.cfg.Grace))}, nil
 	}, s.scheduleErase)
 }
 
 // changeState changes the state of a child organisation in one transaction, together with its consequences.
 func (s *Service) changeState(ctx context.Context, id string, next func(org.Organization) (org.Status, org.AccountState, error),
 	then func(ctx context.Context, tx db.Querier, o org.Organization) error) (out *op.Out[Partner], err error) {
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		o, err := s.child(ctx, tx, id)
 		if err != nil {
 			return err
@@ -96,10 +96,10 @@ func (s *Service) changeState(ctx context.Context, id string, next func(org.Orga
 		if err != nil {
 			return err
 		}
-		if err := s.Orgs.SetState(ctx, o.ID, status, st); err != nil {
+		if err := s.cfg.Orgs.SetState(ctx, o.ID, status, st); err != nil {
 			return err
 		}
-		s.Keys.RevalidateAll(tx)
+		s.cfg.Keys.RevalidateAll(tx)
 		if o, err = s.child(ctx, tx, id); err != nil {
 			return err
 		}

@@ -103,7 +103,7 @@ func TestActOnBehalf_NeedsPartnersWrite(t *testing.T) {
 // runJobs runs the jobs of partners.
 func (h *fixture) runJobs() {
 	h.t.Helper()
-	r := &job.Runner{DB: h.d, Queue: h.Jobs, Name: partner.Queue, Node: "n", Log: slog.New(slog.DiscardHandler),
+	r := &job.Runner{DB: h.d, Queue: h.jobs, Name: partner.Queue, Node: "n", Log: slog.New(slog.DiscardHandler),
 		Options: job.Options{Workers: 1, Timeout: time.Minute}}
 	h.Handle(r)
 	must(h.t, r.Start(ctx))

@@ -47,7 +47,7 @@ func (l *Limits) quota() org.Quota {
 
 // Create creates a child organisation and its administrator.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (out *op.Out[Partner], err error) {
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		o, err := s.createOrg(ctx, tx, in.Body)
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func (s *Service) createOrg(ctx context.Context, tx db.Querier, f Fresh) (org.Or
 	if !user.IsAddress(f.AdminEmail) {
 		wrong = append(wrong, op.Field("admin_email", "invalid_email", "must be an e-mail address"))
 	}
-	o, err := s.Orgs.CreateChild(ctx, tx, org.Child{ParentID: access.Org(ctx), Name: f.Name, Plan: f.Plan, Country: f.Country,
+	o, err := s.cfg.Orgs.CreateChild(ctx, tx, org.Child{ParentID: access.Org(ctx), Name: f.Name, Plan: f.Plan, Country: f.Country,
 		Timezone: f.Timezone, Record: f.CallRecordingEnabled, Limits: f.Limits.quota(), ExternalReference: f.ExternalReference})
 	var e *op.Error
 	if errors.As(err, &e) && e.Code == "validation_failed" {
@@ -90,17 +90,17 @@ func (s *Service) createOrg(ctx context.Context, tx db.Querier, f Fresh) (org.Or
 func (s *Service) addAdministrator(ctx context.Context, tx db.Querier, o org.Organization, f Fresh) (user.User, error) {
 	name, _, _ := strings.Cut(f.AdminEmail, "@")
 	no := false
-	u, err := s.Users.Create(managing(ctx, o), o.ID, user.Fresh{Email: f.AdminEmail, FirstName: name, Role: "owner",
+	u, err := s.cfg.Users.Create(managing(ctx, o), o.ID, user.Fresh{Email: f.AdminEmail, FirstName: name, Role: "owner",
 		SendInvite: f.SendInvite, ProvisionSIP: &no})
 	if err != nil {
 		return u, err
 	}
 	if u.Invitation != nil && u.Invitation.URL != nil {
-		if err := s.Users.CheckRole(s.within(ctx, o), o, u.Role); err != nil {
+		if err := s.cfg.Users.CheckRole(s.within(ctx, o), o, u.Role); err != nil {
 			return u, err
 		}
 	}
-	if err := s.Orgs.SetAdmin(ctx, tx, o.ID, u.ID); err != nil {
+	if err := s.cfg.Orgs.SetAdmin(ctx, tx, o.ID, u.ID); err != nil {
 		return u, fmt.Errorf("store administrator: %w", err)
 	}
 	return u, nil
@@ -121,8 +121,8 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Partner
 		return nil, err
 	}
 	by := org.ChildFilter{Statuses: in.Status, Plan: in.Plan, Q: in.Q, After: after.ID, Limit: in.Limit}
-	q := s.DB.Read(ctx)
-	all, err := s.Orgs.Children(ctx, q, access.Org(ctx), by)
+	q := s.cfg.DB.Read(ctx)
+	all, err := s.cfg.Orgs.Children(ctx, q, access.Org(ctx), by)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Partner
 		}
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(p Partner) op.Position { return op.Position{ID: p.ID} })
-	return op.WithTotal(page, in.Paging, func() (int, error) { return s.Orgs.CountChildren(ctx, q, access.Org(ctx), by) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return s.cfg.Orgs.CountChildren(ctx, q, access.Org(ctx), by) })
 }
 
 // OneIn identifies a child organisation.
@@ -143,7 +143,7 @@ type OneIn struct {
 
 // Show returns a child organisation.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Partner], error) {
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	o, err := s.child(ctx, q, in.ID)
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (p LimitsPatch) change(c op.Change[LimitsPatch]) op.Change[map[string]*int]
 // Update changes a child organisation.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (out *op.Out[Partner], err error) {
 	b := in.Body
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		o, err := s.openChild(ctx, tx, in.ID)
 		if err != nil {
 			return err
@@ -202,7 +202,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (out *op.Out[Partner
 		if err := in.Check(o.UpdatedAt); err != nil {
 			return err
 		}
-		o, err = s.Orgs.ChangeChild(ctx, tx, o, org.ChildChange{Name: b.Name, Plan: b.Plan, ExternalReference: b.ExternalReference,
+		o, err = s.cfg.Orgs.ChangeChild(ctx, tx, o, org.ChildChange{Name: b.Name, Plan: b.Plan, ExternalReference: b.ExternalReference,
 			Record: b.CallRecordingEnabled, Limits: b.Limits.V.change(b.Limits)})
 		if err != nil {
 			return err

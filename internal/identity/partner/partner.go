@@ -83,7 +83,7 @@ type ErasureObserver interface {
 
 // Service manages child organisations. Create it with New. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg       Config
 	observers []ErasureObserver
 }
 
@@ -91,7 +91,7 @@ type Service struct {
 func New(c Config) *Service {
 	wiring.Check(c)
 	c.Clock = clock.OrSystem(c.Clock)
-	return &Service{Config: c}
+	return &Service{cfg: c}
 }
 
 // Observe adds an observer. Call it before the first request.
@@ -125,7 +125,7 @@ func (s *Service) Operations() []op.Operation {
 
 // child returns a child organisation of the partner.
 func (s *Service) child(ctx context.Context, q db.Querier, id string) (org.Organization, error) {
-	o, err := s.Orgs.Child(ctx, q, access.Org(ctx), id)
+	o, err := s.cfg.Orgs.Child(ctx, q, access.Org(ctx), id)
 	if db.IsNone(err) {
 		return o, op.NotFound("organisation")
 	}
@@ -149,7 +149,7 @@ func (s *Service) openChild(ctx context.Context, q db.Querier, id string) (org.O
 func (s *Service) within(ctx context.Context, child org.Organization) context.Context {
 	p, _ := access.From(ctx)
 	held := slices.DeleteFunc(slices.Clone(p.Scopes), access.Scope.Partner)
-	return access.With(ctx, p.ActingIn(child.ID, s.Orgs.Scopes(child, held)))
+	return access.With(ctx, p.ActingIn(child.ID, s.cfg.Orgs.Scopes(child, held)))
 }
 
 // managing returns a context in which the partner may do everything to users of a child organisation. It is for what gives nobody a right:

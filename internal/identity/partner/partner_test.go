@@ -40,6 +40,7 @@ type fixture struct {
 	bus    *bus.Bus
 	org    string
 	files  string
+	jobs   *job.Queue
 	server *optest.Server
 
 	mu  sync.Mutex // guards now
@@ -79,13 +80,13 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	o, err := h.orgs.Create(ctx, "Harbor Internet", "GB")
 	must(t, err)
 	h.org = o.ID
-	jobs := &job.Queue{Bus: h.bus, Clock: clock.Func(h.clock)}
+	h.jobs = &job.Queue{Bus: h.bus, Clock: clock.Func(h.clock)}
 	c := usertest.Config(d, h.orgs, &event.Outbox{DB: d, Bus: h.bus, Clock: clock.Func(h.clock)}, h.bus, h.clock)
-	c.Invites = &user.Invites{Seal: s, BaseURL: "https://voice.example", Jobs: jobs}
+	c.Invites = &user.Invites{Seal: s, BaseURL: "https://voice.example", Jobs: h.jobs}
 	h.users = user.New(c)
 	h.keys = auth.New(d, h.orgs, s, h.bus, h.clock, "soniq")
 	h.users.Observe(suspension{h})
-	h.Service = partner.New(partner.Config{DB: d, Orgs: h.orgs, Users: h.users, Keys: h.keys, Jobs: jobs, Clock: clock.Func(h.clock),
+	h.Service = partner.New(partner.Config{DB: d, Orgs: h.orgs, Users: h.users, Keys: h.keys, Jobs: h.jobs, Clock: clock.Func(h.clock),
 		Grace: 30 * 24 * time.Hour, Messages: noMessages{}, Files: folders{h}})
 	all := append(append(h.Operations(), h.users.Operations()...), append(h.keys.Operations(), h.orgs.Operations()...)...)
 	h.server = optest.New(t, d, all...)

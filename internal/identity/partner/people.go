@@ -36,7 +36,7 @@ func (s *Service) People(ctx context.Context, in *PeopleIn) (*op.Out[op.Page[Per
 	if err != nil {
 		return nil, err
 	}
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	o, err := s.child(ctx, q, in.ID)
 	if err != nil {
 		return nil, err
@@ -57,12 +57,12 @@ type AddPersonIn struct {
 
 // AddPerson adds a user to a child organisation. The response contains the password of the user's phone, this once.
 func (s *Service) AddPerson(ctx context.Context, in *AddPersonIn) (out *op.Out[user.User], err error) {
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		o, err := s.openChild(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
-		u, err := s.Users.Create(s.within(ctx, o), o.ID, in.Body)
+		u, err := s.cfg.Users.Create(s.within(ctx, o), o.ID, in.Body)
 		out = &op.Out[user.User]{Body: u, Location: op.Prefix + "/partners/" + o.ID + "/users/" + u.ID, ETag: op.Tag(u.UpdatedAt)}
 		return err
 	})
@@ -93,7 +93,7 @@ type PersonPatch struct {
 
 // ChangePerson changes the role of a user, or suspends or resumes the user.
 func (s *Service) ChangePerson(ctx context.Context, in *ChangePersonIn) (out *op.Out[Person], err error) {
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		o, err := s.openChild(ctx, tx, in.ID)
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func (s *Service) ChangePerson(ctx context.Context, in *ChangePersonIn) (out *op
 		if in.Body.Role.Set {
 			as = s.within(ctx, o)
 		}
-		changed, err := s.Users.Update(as, &user.UpdateIn{OneIn: user.OneIn{ID: in.UserID},
+		changed, err := s.cfg.Users.Update(as, &user.UpdateIn{OneIn: user.OneIn{ID: in.UserID},
 			Match: in.Match, Body: user.Patch{Role: in.Body.Role, Status: in.Body.Status}})
 		if err != nil {
 			return err
@@ -115,12 +115,12 @@ func (s *Service) ChangePerson(ctx context.Context, in *ChangePersonIn) (out *op
 
 // RemovePerson removes a user of a child organisation in the same way as the organisation itself would.
 func (s *Service) RemovePerson(ctx context.Context, in *PersonIn) error {
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		o, err := s.openChild(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
-		return s.Users.Remove(managing(ctx, o), &user.RemoveIn{OneIn: user.OneIn{ID: in.UserID}, Match: in.Match})
+		return s.cfg.Users.Remove(managing(ctx, o), &user.RemoveIn{OneIn: user.OneIn{ID: in.UserID}, Match: in.Match})
 	})
 }
 
@@ -140,13 +140,13 @@ type FreshKey struct {
 
 // AddKey creates an API key of a child organisation. Its permissions are at most those of the partner's key.
 func (s *Service) AddKey(ctx context.Context, in *AddKeyIn) (out *op.Out[auth.Key], err error) {
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		o, err := s.openChild(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
 		b := in.Body
-		out, err = s.Keys.Create(s.within(ctx, o),
+		out, err = s.cfg.Keys.Create(s.within(ctx, o),
 			&auth.CreateIn{Body: auth.NewKey{Name: b.Name, Scopes: b.Scopes,
 				AllowedIPs: b.AllowedIPs, ExpiresAt: b.ExpiresAt}})
 		return err

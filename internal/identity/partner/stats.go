@@ -115,12 +115,12 @@ func (in *StatsIn) period(now time.Time) (Period, error) {
 
 // Stats returns the usage figures of a child organisation.
 func (s *Service) Stats(ctx context.Context, in *StatsIn) (*op.Out[Stats], error) {
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	o, err := s.child(ctx, q, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	p, err := in.period(s.Clock.Now())
+	p, err := in.period(s.cfg.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (s *Service) figures(ctx context.Context, q db.Querier, o org.Organization,
 	if err := countRest(ctx, q, o.ID, p, &out); err != nil {
 		return out, err
 	}
-	out.SMS.Sent, out.SMS.Received, err = s.Messages.Count(ctx, o.ID, p.Since, p.Until)
+	out.SMS.Sent, out.SMS.Received, err = s.cfg.Messages.Count(ctx, o.ID, p.Since, p.Until)
 	return out, err
 }
 

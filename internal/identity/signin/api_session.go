@@ -30,7 +30,7 @@ func (s *Service) VerifySession(ctx context.Context, token string, env access.En
 		return access.Principal{}, errSession
 	}
 	p := s.principal(ctx, v)
-	p.Source, p.Unconfirmed = source, !v.isFresh(s.Clock.Now())
+	p.Source, p.Unconfirmed = source, !v.isFresh(s.cfg.Clock.Now())
 	if env != access.Live {
 		return p, op.Fail("wrong_environment", "sessions work outside the sandbox only; use a test key there")
 	}
@@ -39,7 +39,7 @@ func (s *Service) VerifySession(ctx context.Context, token string, env access.En
 
 // RevalidateSession returns an error if the session of a principal has ended, its user may not sign in any more, or has another role now.
 func (s *Service) RevalidateSession(ctx context.Context, p access.Principal) error {
-	x, err := sessionByID(ctx, s.DB.Read(ctx), p.Home(), p.KeyID, db.At(s.Clock.Now()))
+	x, err := sessionByID(ctx, s.cfg.DB.Read(ctx), p.Home(), p.KeyID, db.At(s.cfg.Clock.Now()))
 	if db.IsNone(err) || err == nil && (x.pendingCode || x.userID != p.UserID) {
 		return errSession
 	}
@@ -73,7 +73,7 @@ func (s *Service) endSessions(ctx context.Context, tx db.Querier, org, user stri
 func (s *Service) publishEnded(tx db.Querier, sessions ...string) {
 	db.OnCommit(tx, func() {
 		for _, id := range sessions {
-			s.Bus.Publish(access.SessionEnded(id), id)
+			s.cfg.Bus.Publish(access.SessionEnded(id), id)
 		}
 	})
 }

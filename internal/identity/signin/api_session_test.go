@@ -34,7 +34,8 @@ func TestConfirm_CountsForAWhile(t *testing.T) {
 		want := func(what string, unconfirmed bool) {
 			p.t.Helper()
 			who, err := v.verify()
-			if err != nil || who.Unconfirmed != unconfirmed || who.UserID != v.user.ID || who.UserName != v.user.Name || who.Kind != access.BrowserSession {
+			if err != nil || who.Unconfirmed != unconfirmed || who.UserID != v.user.ID || who.UserName != v.user.Name ||
+				who.Kind != access.BrowserSession {
 				p.t.Errorf("%s: %+v, %v", what, who, err)
 			}
 		}

@@ -48,12 +48,12 @@ type counter struct {
 func (s *Service) beginAttempt(r *http.Request, email string) (attempt, error) {
 	ctx, device := r.Context(), s.device(r, email)
 	source := op.ClientKey(op.ClientAddress(ctx))
-	if s.Limiter != nil {
+	if s.cfg.Limiter != nil {
 		key := source
 		if device != "" {
 			key = "device " + device
 		}
-		if _, ok := s.Limiter.Take(key, 1, attemptLimit); !ok {
+		if _, ok := s.cfg.Limiter.Take(key, 1, attemptLimit); !ok {
 			return attempt{}, &fault{http.StatusTooManyRequests, "There were too many attempts from your address. Wait ten minutes."}
 		}
 	}
@@ -62,7 +62,7 @@ func (s *Service) beginAttempt(r *http.Request, email string) (attempt, error) {
 		a.counters = []counter{{s.failureKey(email, "address "+source), failuresBeforeWait, false},
 			{s.failureKey(email, ""), failuresOfUnknown, true}}
 	}
-	return a, s.DB.Tx(ctx, func(tx db.Querier) error { return s.countFailures(ctx, tx, a) })
+	return a, s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return s.countFailures(ctx, tx, a) })
 }
 
 // failureKey returns the key of a counter in the database.
@@ -71,12 +71,12 @@ func (s *Service) failureKey(email, from string) string {
 	if from != "" {
 		key += " from " + from
 	}
-	return s.Seal.Digest(key)
+	return s.cfg.Seal.Digest(key)
 }
 
 // countFailures counts a failure in all counters of an attempt, or refuses the attempt.
 func (s *Service) countFailures(ctx context.Context, tx db.Querier, a attempt) error {
-	now := s.Clock.Now()
+	now := s.cfg.Clock.Now()
 	for _, c := range a.counters {
 		f, err := failuresOf(ctx, tx, c.key)
 		if err != nil {
@@ -153,7 +153,7 @@ func (s *Service) deviceID(entry, email string) (id string, ok bool) {
 		return "", false
 	}
 	until, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil || s.Clock.Now().Unix() >= until {
+	if err != nil || s.cfg.Clock.Now().Unix() >= until {
 		return "", false
 	}
 	want := s.deviceSignature(fields[0], fields[1], email)
@@ -161,12 +161,12 @@ func (s *Service) deviceID(entry, email string) (id string, ok bool) {
 }
 
 func (s *Service) deviceSignature(id, until, email string) string {
-	return s.Seal.Digest("device " + id + " " + until + " " + strings.ToLower(email))
+	return s.cfg.Seal.Digest("device " + id + " " + until + " " + strings.ToLower(email))
 }
 
 // rememberDevice sets the device cookie after a sign-in.
 func (s *Service) rememberDevice(w http.ResponseWriter, r *http.Request, email string) {
-	id, until := seal.Random(deviceIDLength), strconv.FormatInt(s.Clock.Now().Add(deviceLife).Unix(), 10)
+	id, until := seal.Random(deviceIDLength), strconv.FormatInt(s.cfg.Clock.Now().Add(deviceLife).Unix(), 10)
 	all := []string{id + "." + until + "." + s.deviceSignature(id, until, email)}
 	for _, entry := range strings.Split(s.cookie(r, "device"), deviceSeparator) {
 		if _, same := s.deviceID(entry, email); entry != "" && !same && len(all) < devicesRemember && len(entry) < 200 {

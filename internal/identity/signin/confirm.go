@@ -13,7 +13,7 @@ import (
 // showConfirm shows the form, or goes on if the password was entered recently.
 func (s *Service) showConfirm(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	next := local(r.URL.Query().Get("next"))
-	if v.isFresh(s.Clock.Now()) {
+	if v.isFresh(s.cfg.Clock.Now()) {
 		http.Redirect(w, r, next, http.StatusSeeOther)
 		return nil
 	}
@@ -33,7 +33,7 @@ func (s *Service) confirmAgain(w http.ResponseWriter, r *http.Request, v *visito
 		})
 	}
 	err := s.write(r, v, "account.confirm", v.session.ID, func(ctx context.Context, tx db.Querier) error {
-		return confirmSession(ctx, tx, v.session, db.At(s.Clock.Now()))
+		return confirmSession(ctx, tx, v.session, db.At(s.cfg.Clock.Now()))
 	})
 	if err != nil {
 		return fmt.Errorf("store confirmation: %w", err)

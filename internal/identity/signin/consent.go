@@ -23,7 +23,7 @@ type choice struct {
 // showConsent shows the consent page of an authorization request. A user that has granted all of it before is
 // redirected back at once.
 func (s *Service) showConsent(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	a, to, err := s.OAuth.ParseAuthorizationRequest(r.Context(), r.URL.Query())
+	a, to, err := s.cfg.OAuth.ParseAuthorizationRequest(r.Context(), r.URL.Query())
 	if err != nil {
 		return s.requestFailed(w, r, v, to, err)
 	}
@@ -32,16 +32,16 @@ func (s *Service) showConsent(w http.ResponseWriter, r *http.Request, v *visitor
 		return nil
 	}
 	p := resourceOwner(v)
-	agreed, err := s.OAuth.HasConsent(r.Context(), a, p)
+	agreed, err := s.cfg.OAuth.HasConsent(r.Context(), a, p)
 	if err != nil {
 		return err
 	}
 	if agreed {
 		return s.issueCode(w, r, v, a, a.Scopes)
 	}
-	granted := s.OAuth.GrantableScopes(a, p)
+	granted := s.cfg.OAuth.GrantableScopes(a, p)
 	if len(granted) == 0 {
-		return s.leadBack(w, r, v, s.OAuth.DenyURL(a), "It asks for what you may not do yourself")
+		return s.leadBack(w, r, v, s.cfg.OAuth.DenyURL(a), "It asks for what you may not do yourself")
 	}
 	s.show(w, v, http.StatusOK, "consent", page{Title: "Let " + a.Client.Name + " act for you?", Ask: a, Request: r.URL.RawQuery,
 		Choices: choices(granted, granted),
@@ -85,12 +85,12 @@ func (s *Service) consent(w http.ResponseWriter, r *http.Request, v *visitor) er
 	if err != nil {
 		return &fault{http.StatusBadRequest, "The form could not be read."}
 	}
-	a, to, err := s.OAuth.ParseAuthorizationRequest(r.Context(), q)
+	a, to, err := s.cfg.OAuth.ParseAuthorizationRequest(r.Context(), q)
 	if err != nil {
 		return s.requestFailed(w, r, v, to, err)
 	}
 	if r.PostForm.Get("answer") != "allow" {
-		http.Redirect(w, r, s.OAuth.DenyURL(a), http.StatusSeeOther)
+		http.Redirect(w, r, s.cfg.OAuth.DenyURL(a), http.StatusSeeOther)
 		return nil
 	}
 	var scopes []access.Scope
@@ -103,7 +103,7 @@ func (s *Service) consent(w http.ResponseWriter, r *http.Request, v *visitor) er
 func (s *Service) issueCode(w http.ResponseWriter, r *http.Request, v *visitor, a auth.AuthorizationRequest, scopes []access.Scope) error {
 	var to string
 	err := s.write(r, v, "oauth.authorize", a.Client.ID, func(ctx context.Context, tx db.Querier) (err error) {
-		to, err = s.OAuth.IssueCode(ctx, tx, a, resourceOwner(v), scopes)
+		to, err = s.cfg.OAuth.IssueCode(ctx, tx, a, resourceOwner(v), scopes)
 		return err
 	})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 func (s *Service) overview(w http.ResponseWriter, _ *http.Request, v *visitor) error {
-	s.show(w, v, http.StatusOK, "overview", page{Title: "Your account", Choices: choices(s.Keys.MaxScopes(v.org, v.user.Role), nil)})
+	s.show(w, v, http.StatusOK, "overview", page{Title: "Your account", Choices: choices(s.cfg.Keys.MaxScopes(v.org, v.user.Role), nil)})
 	return nil
 }
 
@@ -25,11 +25,11 @@ func (s *Service) keys(w http.ResponseWriter, r *http.Request, v *visitor) error
 // showKeys shows the keys that the user may see, and the scopes for new keys.
 func (s *Service) showKeys(w http.ResponseWriter, r *http.Request, v *visitor, p page, status int) error {
 	who := s.principal(r.Context(), v)
-	all, err := s.Keys.VisibleKeys(r.Context(), who)
+	all, err := s.cfg.Keys.VisibleKeys(r.Context(), who)
 	if err != nil {
 		return err
 	}
-	now := s.Clock.Now()
+	now := s.cfg.Clock.Now()
 	for _, k := range all {
 		if k.RevokedAt.IsZero() || now.Before(k.RevokedAt.Time) {
 			p.Keys = append(p.Keys, k)
@@ -64,11 +64,11 @@ func (s *Service) createKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 		})
 	}
 	if days := map[string]int{"30": 30, "90": 90, "365": 365}[r.PostForm.Get("days")]; days > 0 {
-		in.Body.ExpiresAt = db.At(s.Clock.Now().Add(time.Duration(days) * 24 * time.Hour))
+		in.Body.ExpiresAt = db.At(s.cfg.Clock.Now().Add(time.Duration(days) * 24 * time.Hour))
 	}
 	var made auth.Key
 	err := s.writeRecord(r, v, "apikeys.create", func(ctx context.Context) (string, error) {
-		out, err := s.Keys.Create(ctx, in)
+		out, err := s.cfg.Keys.Create(ctx, in)
 		if err == nil {
 			made = out.Body
 		}
@@ -89,7 +89,7 @@ func (s *Service) revokeKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 		if err := s.checkVisible(ctx, r, v, id); err != nil {
 			return "", err
 		}
-		return id, s.Keys.Revoke(ctx, &auth.OneIn{ID: id})
+		return id, s.cfg.Keys.Revoke(ctx, &auth.OneIn{ID: id})
 	})
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (s *Service) rotateKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 		if err := s.checkVisible(ctx, r, v, r.PathValue("id")); err != nil {
 			return "", err
 		}
-		out, err := s.Keys.Rotate(ctx, &auth.RotateIn{OneIn: auth.OneIn{ID: r.PathValue("id")}})
+		out, err := s.cfg.Keys.Rotate(ctx, &auth.RotateIn{OneIn: auth.OneIn{ID: r.PathValue("id")}})
 		if err == nil {
 			made = out.Body
 		}
@@ -125,7 +125,7 @@ func (s *Service) rotateKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 
 // checkVisible refuses a key that the user may not see.
 func (s *Service) checkVisible(ctx context.Context, r *http.Request, v *visitor, id string) error {
-	all, err := s.Keys.VisibleKeys(ctx, s.principal(r.Context(), v))
+	all, err := s.cfg.Keys.VisibleKeys(ctx, s.principal(r.Context(), v))
 	if err == nil && !slices.ContainsFunc(all, func(k auth.Key) bool { return k.ID == id }) {
 		err = op.NotFound("key")
 	}
@@ -136,7 +136,7 @@ func (s *Service) checkVisible(ctx context.Context, r *http.Request, v *visitor,
 func (s *Service) writeRecord(r *http.Request, v *visitor, operation string, do func(ctx context.Context) (record string,
 	err error)) error {
 	p := s.principal(r.Context(), v)
-	return s.DB.TxContext(access.With(r.Context(), p), func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(access.With(r.Context(), p), func(ctx context.Context, tx db.Querier) error {
 		record, err := do(ctx)
 		if err != nil {
 			return err

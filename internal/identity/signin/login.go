@@ -62,7 +62,7 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, v *visitor) erro
 		return again("The e-mail address or the password is wrong.", http.StatusUnauthorized)
 	}
 	half := l.totp != nil
-	err = s.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
 		if err := s.begin(ctx, tx, w, r, v, l.orgID, l.userID, half); err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, v *visitor) erro
 // findLogin returns the login that matches a password; without a user id if none does. It takes the same time for an
 // unknown address.
 func (s *Service) findLogin(ctx context.Context, email, password string) (login, error) {
-	all, err := loginsOf(ctx, s.DB.Read(ctx), email)
+	all, err := loginsOf(ctx, s.cfg.DB.Read(ctx), email)
 	if err != nil {
 		return login{}, fmt.Errorf("find login: %w", err)
 	}
@@ -123,7 +123,7 @@ func (s *Service) secondStep(w http.ResponseWriter, r *http.Request, v *visitor)
 		return s.showFault(err, again)
 	}
 	good := false
-	err = s.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
 		l, err := getLogin(ctx, tx, v.org.ID, v.user.ID)
 		if err != nil {
 			return fmt.Errorf("find login: %w", err)
@@ -148,18 +148,18 @@ func (s *Service) secondStep(w http.ResponseWriter, r *http.Request, v *visitor)
 
 // codeMatches reports whether a code is valid: from the authenticator, or a recovery code. Each works once.
 func (s *Service) codeMatches(ctx context.Context, tx db.Querier, l login, code string) (bool, error) {
-	seed, err := s.Seal.Unseal(l.totp, seedAAD(l.orgID, l.userID))
+	seed, err := s.cfg.Seal.Unseal(l.totp, seedAAD(l.orgID, l.userID))
 	if err != nil {
 		return false, fmt.Errorf("read seed: %w", err)
 	}
 	code = cleanCode(code)
-	if step, ok := totpStep(seed, code, s.Clock.Now(), l.step); ok {
+	if step, ok := totpStep(seed, code, s.cfg.Clock.Now(), l.step); ok {
 		return useStep(ctx, tx, l.orgID, l.userID, step)
 	}
 	if len(code) != recoveryCodeLength {
 		return false, nil
 	}
-	return useRecoveryCode(ctx, tx, l.orgID, l.userID, s.Seal.Digest("recovery "+code))
+	return useRecoveryCode(ctx, tx, l.orgID, l.userID, s.cfg.Seal.Digest("recovery "+code))
 }
 
 func seedAAD(org, user string) []byte { return []byte(org + "|account_logins|" + user + "|totp") }
@@ -175,7 +175,7 @@ func (s *Service) signInSucceeded(ctx context.Context, tx db.Querier, w http.Res
 }
 
 func (s *Service) logout(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	err := s.DB.Tx(r.Context(), func(tx db.Querier) error {
+	err := s.cfg.DB.Tx(r.Context(), func(tx db.Querier) error {
 		_, err := s.endSession(r.Context(), tx, v.org.ID, v.user.ID, v.session.ID)
 		return err
 	})

@@ -14,8 +14,8 @@ import (
 // MessagePath is the address of the pages of messages, before the id of the message.
 const MessagePath = "/account/voicemail/"
 
-// Messages finds the voicemail messages that a signed-in person may hear: the principal of the context. Its errors are *op.Error if there is
-// no such message.
+// Messages finds the voicemail messages that a signed-in person may hear: the principal of the context. Its errors are *op.Error if
+// there is no such message.
 type Messages interface {
 	Message(ctx context.Context, id string) (Message, error)
 	// Sound opens the sound of a message. The caller closes it.
@@ -32,7 +32,7 @@ type Message struct {
 
 // showMessage shows a message with its sound.
 func (s *Service) showMessage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	m, err := s.Messages.Message(access.With(r.Context(), s.principal(r.Context(), v)), r.PathValue("id"))
+	m, err := s.cfg.Messages.Message(access.With(r.Context(), s.principal(r.Context(), v)), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *Service) showMessage(w http.ResponseWriter, r *http.Request, v *visitor
 // messageSound sends the sound of a message, whole or in the parts that a player asks for.
 func (s *Service) messageSound(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	id := r.PathValue("id")
-	f, at, err := s.Messages.Sound(access.With(r.Context(), s.principal(r.Context(), v)), id)
+	f, at, err := s.cfg.Messages.Sound(access.With(r.Context(), s.principal(r.Context(), v)), id)
 	if err != nil {
 		return err
 	}

@@ -47,14 +47,14 @@ type page struct {
 
 // show renders a page.
 func (s *Service) show(w http.ResponseWriter, v *visitor, status int, name string, p page) {
-	p.Brand, p.Form = s.Brand, v.csrfToken
+	p.Brand, p.Form = s.cfg.Brand, v.csrfToken
 	if p.Signed = v.isSignedIn(); p.Signed {
-		p.Confirm = !v.isFresh(s.Clock.Now())
+		p.Confirm = !v.isFresh(s.cfg.Clock.Now())
 		p.Who, p.Role, p.OrgName = v.user.Email, v.user.Role, v.org.Name
 	}
 	var b bytes.Buffer
 	if err := templates.ExecuteTemplate(&b, name+".html", p); err != nil {
-		s.Log.Error("account page not rendered", "page", name, "err", err)
+		s.cfg.Log.Error("account page not rendered", "page", name, "err", err)
 		http.Error(w, "the page could not be made", http.StatusInternalServerError)
 		return
 	}

@@ -21,7 +21,7 @@ func refusal(err error) *op.Error {
 }
 
 func (s *Service) assistants(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	all, err := s.Keys.Grants(r.Context(), v.org.ID, v.user.ID)
+	all, err := s.cfg.Keys.Grants(r.Context(), v.org.ID, v.user.ID)
 	if err != nil {
 		return fmt.Errorf("list grants: %w", err)
 	}
@@ -32,7 +32,7 @@ func (s *Service) assistants(w http.ResponseWriter, r *http.Request, v *visitor)
 func (s *Service) revokeAssistant(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	id := r.PathValue("id")
 	err := s.write(r, v, "oauth.revoke", id, func(ctx context.Context, tx db.Querier) error {
-		return s.Keys.RevokeGrant(ctx, tx, v.org.ID, v.user.ID, id)
+		return s.cfg.Keys.RevokeGrant(ctx, tx, v.org.ID, v.user.ID, id)
 	})
 	if err != nil {
 		return err
@@ -46,12 +46,12 @@ func (s *Service) security(w http.ResponseWriter, r *http.Request, v *visitor) e
 }
 
 func (s *Service) showSecurity(w http.ResponseWriter, r *http.Request, v *visitor, p page, status int) error {
-	q := s.DB.Read(r.Context())
+	q := s.cfg.DB.Read(r.Context())
 	l, err := getLogin(r.Context(), q, v.org.ID, v.user.ID)
 	if err != nil {
 		return fmt.Errorf("find login: %w", err)
 	}
-	if p.Sessions, err = sessionsOf(r.Context(), q, v.org.ID, v.user.ID, db.At(s.Clock.Now())); err != nil {
+	if p.Sessions, err = sessionsOf(r.Context(), q, v.org.ID, v.user.ID, db.At(s.cfg.Clock.Now())); err != nil {
 		return fmt.Errorf("list sessions: %w", err)
 	}
 	for i := range p.Sessions {
@@ -59,12 +59,12 @@ func (s *Service) showSecurity(w http.ResponseWriter, r *http.Request, v *visito
 	}
 	p.Title, p.TOTP = "Security", l.totp != nil
 	if l.totpNew != nil && !p.TOTP {
-		seed, err := s.Seal.Unseal(l.totpNew, seedAAD(v.org.ID, v.user.ID))
+		seed, err := s.cfg.Seal.Unseal(l.totpNew, seedAAD(v.org.ID, v.user.ID))
 		if err != nil {
 			return fmt.Errorf("read seed: %w", err)
 		}
 		p.Seed = base32Text.EncodeToString(seed)
-		address, err := totpAddress(seed, s.Brand, v.user.Email)
+		address, err := totpAddress(seed, s.cfg.Brand, v.user.Email)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (s *Service) checkPassword(r *http.Request, v *visitor) (login, error) {
 // confirm checks that the person at the browser is the one who signed in: the sign-in is fresh, or the form has the current password or a
 // code of the authenticator. An attacker with a stolen session can therefore not gain permanent access.
 func (s *Service) confirm(r *http.Request, v *visitor) error {
-	if v.isFresh(s.Clock.Now()) {
+	if v.isFresh(s.cfg.Clock.Now()) {
 		return nil
 	}
 	_, err := s.reauthenticate(r, v, true)
@@ -103,7 +103,7 @@ func (s *Service) reauthenticate(r *http.Request, v *visitor, code bool) (l logi
 	if err != nil {
 		return l, err
 	}
-	if l, err = getLogin(r.Context(), s.DB.Read(r.Context()), v.org.ID, v.user.ID); err != nil {
+	if l, err = getLogin(r.Context(), s.cfg.DB.Read(r.Context()), v.org.ID, v.user.ID); err != nil {
 		return l, fmt.Errorf("find login: %w", err)
 	}
 	text := r.PostForm.Get("current")
@@ -111,7 +111,7 @@ func (s *Service) reauthenticate(r *http.Request, v *visitor, code bool) (l logi
 	if err != nil {
 		return l, err
 	}
-	err = s.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
 		if !good && code && l.totp != nil {
 			if good, err = s.codeMatches(ctx, tx, l, text); err != nil {
 				return err
@@ -149,7 +149,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, v *visi
 		return err
 	}
 	err = s.write(r, v, "account.password", v.user.ID, func(ctx context.Context, tx db.Querier) error {
-		if err := setHash(ctx, tx, v.org.ID, v.user.ID, hash, db.At(s.Clock.Now())); err != nil {
+		if err := setHash(ctx, tx, v.org.ID, v.user.ID, hash, db.At(s.cfg.Clock.Now())); err != nil {
 			return err
 		}
 		if err := s.endSessions(ctx, tx, v.org.ID, v.user.ID); err != nil {
@@ -178,11 +178,11 @@ func (s *Service) startTOTP(w http.ResponseWriter, r *http.Request, v *visitor) 
 	if err := s.confirm(r, v); err != nil {
 		return s.showFault(err, func(text string, status int) error { return s.showSecurity(w, r, v, page{Fault: text}, status) })
 	}
-	sealed, err := s.Seal.Seal(newSeed(), seedAAD(v.org.ID, v.user.ID))
+	sealed, err := s.cfg.Seal.Seal(newSeed(), seedAAD(v.org.ID, v.user.ID))
 	if err != nil {
 		return fmt.Errorf("seal seed: %w", err)
 	}
-	err = s.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
 		l, err := getLogin(ctx, tx, v.org.ID, v.user.ID)
 		if err != nil || l.totp != nil {
 			return err
@@ -204,11 +204,11 @@ func (s *Service) confirmTOTP(w http.ResponseWriter, r *http.Request, v *visitor
 		if err != nil || l.totpNew == nil || l.totp != nil {
 			return errors.Join(err, &fault{http.StatusConflict, "Begin again: no code was expected."})
 		}
-		seed, err := s.Seal.Unseal(l.totpNew, seedAAD(v.org.ID, v.user.ID))
+		seed, err := s.cfg.Seal.Unseal(l.totpNew, seedAAD(v.org.ID, v.user.ID))
 		if err != nil {
 			return fmt.Errorf("read seed: %w", err)
 		}
-		step, ok := totpStep(seed, cleanCode(r.PostForm.Get("code")), s.Clock.Now(), 0)
+		step, ok := totpStep(seed, cleanCode(r.PostForm.Get("code")), s.cfg.Clock.Now(), 0)
 		if !ok {
 			return &fault{http.StatusUnprocessableEntity, "This code is wrong. Is the clock of your telephone right?"}
 		}
@@ -230,7 +230,7 @@ func (s *Service) newRecovery(ctx context.Context, tx db.Querier, v *visitor) ([
 	}
 	codes := newRecoveryCodes()
 	for _, c := range codes {
-		if err := addRecovery(ctx, tx, v.org.ID, v.user.ID, s.Seal.Digest("recovery "+cleanCode(c))); err != nil {
+		if err := addRecovery(ctx, tx, v.org.ID, v.user.ID, s.cfg.Seal.Digest("recovery "+cleanCode(c))); err != nil {
 			return nil, err
 		}
 	}

@@ -125,7 +125,7 @@ func (s *Service) visitor(w http.ResponseWriter, r *http.Request) (*visitor, err
 			return v, err
 		}
 		if v.session.ID != "" {
-			v.csrfToken = s.Seal.Digest("form " + text)
+			v.csrfToken = s.cfg.Seal.Digest("form " + text)
 			return v, nil
 		}
 	}
@@ -134,14 +134,14 @@ func (s *Service) visitor(w http.ResponseWriter, r *http.Request) (*visitor, err
 		text = seal.Random(tokenLength)
 		s.setCookie(w, r, "visit", text)
 	}
-	v.csrfToken = s.Seal.Digest("form " + text)
+	v.csrfToken = s.cfg.Seal.Digest("form " + text)
 	return v, nil
 }
 
 // loadSession loads the session of a cookie, unless the session has ended or its user may not sign in any more.
 func (s *Service) loadSession(ctx context.Context, v *visitor, text string) error {
-	now := s.Clock.Now()
-	x, err := sessionByDigest(ctx, s.DB.Read(ctx), s.Seal.Digest(text), db.At(now))
+	now := s.cfg.Clock.Now()
+	x, err := sessionByDigest(ctx, s.cfg.DB.Read(ctx), s.cfg.Seal.Digest(text), db.At(now))
 	if db.IsNone(err) {
 		return nil
 	}
@@ -159,21 +159,21 @@ func (s *Service) loadSession(ctx context.Context, v *visitor, text string) erro
 		if end := x.CreatedAt.Add(longestSession); until.After(end) {
 			until = end
 		}
-		return s.DB.Tx(ctx, func(tx db.Querier) error { return touchSession(ctx, tx, x, db.At(now), db.At(until)) })
+		return s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return touchSession(ctx, tx, x, db.At(now), db.At(until)) })
 	}
 	return nil
 }
 
 // activeUser returns a user who may sign in; without an id if the user may not.
 func (s *Service) activeUser(ctx context.Context, orgID, id string) (user.User, org.Organization, error) {
-	u, err := s.Users.Get(ctx, s.DB.Read(ctx), orgID, id)
+	u, err := s.cfg.Users.Get(ctx, s.cfg.DB.Read(ctx), orgID, id)
 	if db.IsNone(err) {
 		return user.User{}, org.Organization{}, nil
 	}
 	if err != nil {
 		return u, org.Organization{}, fmt.Errorf("find user: %w", err)
 	}
-	o, err := s.Orgs.Get(ctx, orgID)
+	o, err := s.cfg.Orgs.Get(ctx, orgID)
 	if err != nil {
 		return u, o, fmt.Errorf("find organisation: %w", err)
 	}
@@ -191,12 +191,12 @@ func (s *Service) begin(ctx context.Context, tx db.Querier, w http.ResponseWrite
 			return fmt.Errorf("end session: %w", err)
 		}
 	}
-	text, now, life := seal.Random(tokenLength), s.Clock.Now(), sessionLife
+	text, now, life := seal.Random(tokenLength), s.cfg.Clock.Now(), sessionLife
 	if half {
 		life = pendingCodeLife
 	}
-	x := session{ID: db.NewID("ses"), orgID: orgID, userID: userID, digest: s.Seal.Digest(text), pendingCode: half, CreatedAt: db.At(now),
-		expiresAt: db.At(now.Add(life)), Source: op.ClientAddress(ctx).String(), Agent: userAgent(r.UserAgent())}
+	x := session{ID: db.NewID("ses"), orgID: orgID, userID: userID, digest: s.cfg.Seal.Digest(text), pendingCode: half,
+		CreatedAt: db.At(now), expiresAt: db.At(now.Add(life)), Source: op.ClientAddress(ctx).String(), Agent: userAgent(r.UserAgent())}
 	if err := insertSession(ctx, tx, x); err != nil {
 		return fmt.Errorf("begin session: %w", err)
 	}
@@ -207,11 +207,11 @@ func (s *Service) begin(ctx context.Context, tx db.Querier, w http.ResponseWrite
 // cookieName returns the name of a cookie. Over TLS it has the __Host- prefix (RFC 6265bis §4.1.3.2), which binds
 // the cookie to this server.
 func (s *Service) cookieName(r *http.Request, name string) (full string, secure bool) {
-	secure = r.TLS != nil || strings.HasPrefix(s.BaseURL, "https://")
+	secure = r.TLS != nil || strings.HasPrefix(s.cfg.BaseURL, "https://")
 	if secure {
-		return "__Host-" + s.Brand + "_" + name, true
+		return "__Host-" + s.cfg.Brand + "_" + name, true
 	}
-	return s.Brand + "_" + name, false
+	return s.cfg.Brand + "_" + name, false
 }
 
 func (s *Service) cookie(r *http.Request, name string) string {
@@ -254,7 +254,7 @@ func (s *Service) Person(r *http.Request, org string) (access.Principal, error) 
 	if org == "" || org == p.OrgID {
 		return p, nil
 	}
-	o, err := s.Orgs.Get(r.Context(), org)
+	o, err := s.cfg.Orgs.Get(r.Context(), org)
 	if err == nil && o.LiveID == p.OrgID {
 		p.OrgID = org
 	}
@@ -265,14 +265,14 @@ func (s *Service) Person(r *http.Request, org string) (access.Principal, error) 
 func (s *Service) principal(ctx context.Context, v *visitor) access.Principal {
 	return access.Principal{OrgID: v.org.ID, UserID: v.user.ID, UserName: v.user.Name, KeyID: v.session.ID, KeyName: "account page",
 		Kind: Session, Environment: access.Live, Role: v.user.Role,
-		Scopes: s.Keys.MaxScopes(v.org, v.user.Role), Source: op.ClientAddress(ctx), Timezone: v.org.Timezone,
+		Scopes: s.cfg.Keys.MaxScopes(v.org, v.user.Role), Source: op.ClientAddress(ctx), Timezone: v.org.Timezone,
 		Limits: auth.RateLimits(v.org)}
 }
 
 // write runs do in a transaction and writes an audit line.
 func (s *Service) write(r *http.Request, v *visitor, operation, record string, do func(ctx context.Context, tx db.Querier) error) error {
 	p := s.principal(r.Context(), v)
-	return s.DB.TxContext(access.With(r.Context(), p), func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(access.With(r.Context(), p), func(ctx context.Context, tx db.Querier) error {
 		if err := do(ctx, tx); err != nil {
 			return err
 		}
@@ -281,7 +281,7 @@ func (s *Service) write(r *http.Request, v *visitor, operation, record string, d
 }
 
 func (s *Service) writeAudit(ctx context.Context, tx db.Querier, p access.Principal, operation, record string) error {
-	return op.WriteAudit(ctx, tx, db.At(s.Clock.Now()), op.AuditLine{Org: p.OrgID, Operation: operation, Target: op.Target(ctx),
+	return op.WriteAudit(ctx, tx, db.At(s.cfg.Clock.Now()), op.AuditLine{Org: p.OrgID, Operation: operation, Target: op.Target(ctx),
 		KeyID: p.KeyID, KeyName: p.KeyName,
 		Credential: string(p.Kind), UserID: p.UserID, Record: record, Status: http.StatusOK})
 }
@@ -295,7 +295,7 @@ func (s *Service) showError(w http.ResponseWriter, r *http.Request, v *visitor, 
 	case errors.As(err, &refused) && refused.Status() < 500:
 		known = &fault{refused.Status(), errorText(refused)}
 	default:
-		s.Log.Error("account page failed", "target", op.Target(r.Context()), "request", op.RequestID(r.Context()), "err", err)
+		s.cfg.Log.Error("account page failed", "target", op.Target(r.Context()), "request", op.RequestID(r.Context()), "err", err)
 		known = &fault{http.StatusInternalServerError, "Something went wrong on our side (request " + op.RequestID(r.Context()) + ")."}
 	}
 	s.show(w, v, known.status, "message", page{Title: "That did not work", Fault: known.text})

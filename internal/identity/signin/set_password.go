@@ -18,17 +18,17 @@ const linkLife = 24 * time.Hour
 
 // Link creates a link with which a user sets a password once. Earlier links of the user stop working.
 func (s *Service) Link(ctx context.Context, org, user string) (string, error) {
-	token, now := seal.Random(tokenLength), s.Clock.Now()
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+	token, now := seal.Random(tokenLength), s.cfg.Clock.Now()
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		if err := dropLinks(ctx, tx, org, user); err != nil {
 			return err
 		}
-		return insertLink(ctx, tx, org, user, s.Seal.Digest(token), db.At(now), db.At(now.Add(linkLife)))
+		return insertLink(ctx, tx, org, user, s.cfg.Seal.Digest(token), db.At(now), db.At(now.Add(linkLife)))
 	})
 	if err != nil {
 		return "", fmt.Errorf("create link: %w", err)
 	}
-	return s.BaseURL + "/account/welcome/" + token, nil
+	return s.cfg.BaseURL + "/account/welcome/" + token, nil
 }
 
 // errLink is shown for an invalid link.
@@ -39,16 +39,16 @@ func (s *Service) linkUser(ctx context.Context, q db.Querier, token string) (u u
 	if len(token) != tokenLength {
 		return u, false, errLink
 	}
-	u, err = s.Users.Invited(ctx, q, token)
+	u, err = s.cfg.Users.Invited(ctx, q, token)
 	if err == nil {
 		return u, true, nil
 	}
 	if !db.IsNone(err) {
 		return u, false, fmt.Errorf("find invitation: %w", err)
 	}
-	org, id, err := linkByDigest(ctx, q, s.Seal.Digest(token), db.At(s.Clock.Now()))
+	org, id, err := linkByDigest(ctx, q, s.cfg.Seal.Digest(token), db.At(s.cfg.Clock.Now()))
 	if err == nil {
-		u, err = s.Users.Get(ctx, q, org, id)
+		u, err = s.cfg.Users.Get(ctx, q, org, id)
 	}
 	if db.IsNone(err) {
 		return u, false, errLink
@@ -57,7 +57,7 @@ func (s *Service) linkUser(ctx context.Context, q db.Querier, token string) (u u
 }
 
 func (s *Service) showWelcome(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	u, _, err := s.linkUser(r.Context(), s.DB.Read(r.Context()), r.PathValue("token"))
+	u, _, err := s.linkUser(r.Context(), s.cfg.DB.Read(r.Context()), r.PathValue("token"))
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *Service) showWelcome(w http.ResponseWriter, r *http.Request, v *visitor
 // welcome sets the password of a link and uses the link up. All sessions of the user end.
 func (s *Service) welcome(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	token, password := r.PathValue("token"), r.PostForm.Get("password")
-	u, _, err := s.linkUser(r.Context(), s.DB.Read(r.Context()), token)
+	u, _, err := s.linkUser(r.Context(), s.cfg.DB.Read(r.Context()), token)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (s *Service) welcome(w http.ResponseWriter, r *http.Request, v *visitor) er
 		return err
 	}
 	to := "/account"
-	err = s.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
 		l, err := s.setPassword(ctx, tx, token, hash)
 		if err != nil {
 			return err
@@ -114,11 +114,11 @@ func (s *Service) setPassword(ctx context.Context, tx db.Querier, token, hash st
 		return l, errors.Join(err, errLink)
 	}
 	if invited {
-		if _, err := s.Users.Accept(ctx, tx, token); err != nil {
+		if _, err := s.cfg.Users.Accept(ctx, tx, token); err != nil {
 			return l, fmt.Errorf("accept invitation: %w", err)
 		}
 	}
-	if err := setHash(ctx, tx, u.OrgID, u.ID, hash, db.At(s.Clock.Now())); err != nil {
+	if err := setHash(ctx, tx, u.OrgID, u.ID, hash, db.At(s.cfg.Clock.Now())); err != nil {
 		return l, fmt.Errorf("store password: %w", err)
 	}
 	for _, forget := range []func(context.Context, db.Querier, string, string) error{dropLinks, s.endSessions} {

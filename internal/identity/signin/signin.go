@@ -41,7 +41,7 @@ type Config struct {
 
 // Service serves the account pages. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg       Config
 	hashSlots chan struct{} // semaphore for password hashing
 }
 
@@ -49,7 +49,7 @@ type Service struct {
 func New(c Config) *Service {
 	wiring.Check(c)
 	c.Clock = clock.OrSystem(c.Clock)
-	return &Service{Config: c, hashSlots: make(chan struct{}, 2)}
+	return &Service{cfg: c, hashSlots: make(chan struct{}, 2)}
 }
 
 // Mount registers the pages.
@@ -70,9 +70,10 @@ func (s *Service) Mount(mux *http.ServeMux) {
 		"POST /account/keys/{id}/revoke": s.revokeKey,
 		"POST /account/keys/{id}/rotate": s.rotateKey, "GET /account/assistants": s.assistants,
 		"POST /account/assistants/{id}/revoke": s.revokeAssistant,
-		"GET /account/security":                s.security, "POST /account/password": s.changePassword, "POST /account/totp/start": s.startTOTP,
-		"POST /account/totp/confirm": s.confirmTOTP, "POST /account/totp/off": s.stopTOTP, "POST /account/sessions/{id}/end": s.signOutBrowser,
-		"GET " + MessagePath + "{id}": s.showMessage, "GET " + MessagePath + "{id}/audio": s.messageSound,
+		"GET /account/security":                s.security, "POST /account/password": s.changePassword,
+		"POST /account/totp/start": s.startTOTP, "POST /account/totp/confirm": s.confirmTOTP, "POST /account/totp/off": s.stopTOTP,
+		"POST /account/sessions/{id}/end": s.signOutBrowser,
+		"GET " + MessagePath + "{id}":     s.showMessage, "GET " + MessagePath + "{id}/audio": s.messageSound,
 		"POST /account/logout": s.logout, "GET " + op.ConfirmPath: s.showConfirm, "POST " + op.ConfirmPath: s.confirmAgain,
 	} {
 		mux.HandleFunc(pattern, s.withVisitor(s.signedIn(h)))
@@ -108,8 +109,8 @@ func (s *Service) HasPassword(ctx context.Context, q db.Querier, org, user strin
 
 // Sweep deletes expired sessions, links and failed attempts.
 func (s *Service) Sweep(ctx context.Context) (gone int64, err error) {
-	now := s.Clock.Now()
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	now := s.cfg.Clock.Now()
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		gone = 0
 		return sweep(ctx, tx, &gone, db.At(now), db.At(now.Add(-24*time.Hour)))
 	})

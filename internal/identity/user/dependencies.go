@@ -22,7 +22,8 @@ type PhoneStore interface {
 type Destinations interface {
 	// CheckForward returns the problem of a forward destination; "" if it is valid.
 	CheckForward(ctx context.Context, org, to string) (wrong string, err error)
-	// PointingAtUser returns the ids of what still leads to a user or to the user's extension: users who forward there, queues, numbers, flows.
+	// PointingAtUser returns the ids of what still leads to a user or to the user's extension: users who forward there, queues, numbers,
+	// flows.
 	PointingAtUser(ctx context.Context, q db.Querier, u User) (ids []string, err error)
 }
 

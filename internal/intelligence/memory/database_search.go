@@ -89,7 +89,8 @@ func (t searchedTable) near(ctx context.Context, tx db.Querier, org string, in Q
 	if len(q.vector) == 0 {
 		return nil
 	}
-	text := t.nearest + t.shown(in.view, "$11") + fmt.Sprintf(` ORDER BY %s <=> $2::text::halfvec(%d) LIMIT $10`, vectorExpression(len(q.vector)), len(q.vector))
+	text := t.nearest + t.shown(in.view, "$11") + fmt.Sprintf(` ORDER BY %s <=> $2::text::halfvec(%d) LIMIT $10`,
+		vectorExpression(len(q.vector)), len(q.vector))
 	args := userArg(in.view, append(filterArgs(org, in, vectorText(q.vector)), q.model.Name, k)...)
 	return addKeys(ctx, tx, picked, text, args...)
 }

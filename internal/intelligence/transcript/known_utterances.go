@@ -23,7 +23,7 @@ type KnownUtterance struct {
 const AgentEngine = "voice-agent"
 
 func (s *Service) knownUtterances(ctx context.Context, q db.Querier, org, callID string) ([]KnownUtterance, error) {
-	return s.Utterances.KnownUtterances(ctx, q, org, callID)
+	return s.cfg.Utterances.KnownUtterances(ctx, q, org, callID)
 }
 
 // PublishUtterance publishes a known utterance on the live stream; zero is the start of the first.
@@ -53,8 +53,8 @@ const utteranceTimeout = 15 * time.Second
 func (s *Service) awaitUtterances(ctx context.Context, org, callID string) error {
 	limited, cancel := context.WithTimeout(ctx, utteranceTimeout)
 	defer cancel()
-	if s.Utterances.AwaitUtterances(limited, org, callID) != nil && ctx.Err() == nil {
-		s.Log.Warn("the last words of a voice agent are missing in the transcript", "call", callID)
+	if s.cfg.Utterances.AwaitUtterances(limited, org, callID) != nil && ctx.Err() == nil {
+		s.cfg.Log.Warn("the last words of a voice agent are missing in the transcript", "call", callID)
 	}
 	return ctx.Err()
 }
@@ -71,7 +71,7 @@ func (s *Service) allSegments(ctx context.Context, org string, t Transcript) (ou
 	if err := s.awaitUtterances(ctx, org, t.CallID); err != nil {
 		return out, err
 	}
-	said, err := s.knownUtterances(ctx, s.DB.Read(ctx), org, t.CallID)
+	said, err := s.knownUtterances(ctx, s.cfg.DB.Read(ctx), org, t.CallID)
 	if err != nil {
 		return out, err
 	}
@@ -84,7 +84,7 @@ func (s *Service) allSegments(ctx context.Context, org string, t Transcript) (ou
 		return out, failed
 	}
 	zero := said[0].Began
-	parts, err := s.Recordings.Parts(ctx, org, t.CallID)
+	parts, err := s.cfg.Recordings.Parts(ctx, org, t.CallID)
 	if err != nil {
 		return out, err
 	}
@@ -135,8 +135,8 @@ func (s *Service) engineOf(segments []Segment) Engine {
 	switch {
 	case known && !recognised:
 		return Engine{Name: AgentEngine}
-	case s.Recognizer == nil:
+	case s.cfg.Recognizer == nil:
 		return Engine{}
 	}
-	return s.Recognizer.Engine()
+	return s.cfg.Recognizer.Engine()
 }

@@ -57,8 +57,7 @@ func TestProcess_LanguageNotSupported(t *testing.T) {
 	for name, c := range map[string]struct{ early, live bool }{"live": {false, true}, "recording": {false, false}, "known before": {true, true}} {
 		t.Run(name, func(t *testing.T) {
 			dbtest.Each(t, func(t *testing.T, d *db.DB) {
-				h := newFixture(t, d, newOneLanguage("en", c.early))
-				h.service.Languages = noAgents{"de-AT"}
+				h := newFixture(t, d, newOneLanguage("en", c.early), func(c *transcript.Config) { c.Languages = noAgents{"de-AT"} })
 				h.playCall(t, "call_1", c.live)
 				tr, sum := h.waitProcessed(t, "call_1")
 				if tr.Status != transcript.Skipped || tr.SkippedReason == nil || *tr.SkippedReason != "language_not_supported" ||
@@ -85,8 +84,7 @@ func TestProcess_LanguageReachesEngine(t *testing.T) {
 	for name, live := range map[string]bool{"live": true, "recording": false} {
 		t.Run(name, func(t *testing.T) {
 			engine := newOneLanguage("de", true)
-			h := newFixture(t, dbtest.SQLite(t), engine)
-			h.service.Languages = noAgents{"de"}
+			h := newFixture(t, dbtest.SQLite(t), engine, func(c *transcript.Config) { c.Languages = noAgents{"de"} })
 			h.playCall(t, "call_1", live)
 			tr, sum := h.waitProcessed(t, "call_1")
 			if tr.Status != transcript.Completed || tr.Language != "de" || len(tr.Segments) != 3 || slices.Contains(engine.asked, "en") {

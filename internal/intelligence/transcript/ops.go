@@ -71,7 +71,7 @@ type ListIn struct {
 // Of returns the transcript of a call; for a call in progress, its segments so far. The error is a not_found for a
 // call without one.
 func (s *Service) Of(ctx context.Context, org, callID string) (*Transcript, error) {
-	t, err := transcriptOfCall(ctx, s.DB.Read(ctx), org, callID)
+	t, err := transcriptOfCall(ctx, s.cfg.DB.Read(ctx), org, callID)
 	if db.IsNone(err) {
 		return s.liveTranscript(ctx, org, callID)
 	}
@@ -81,7 +81,7 @@ func (s *Service) Of(ctx context.Context, org, callID string) (*Transcript, erro
 	if t.Status.final() {
 		return &t, nil
 	}
-	said, err := s.knownUtterances(ctx, s.DB.Read(ctx), org, callID)
+	said, err := s.knownUtterances(ctx, s.cfg.DB.Read(ctx), org, callID)
 	if err != nil {
 		return nil, err
 	}
@@ -96,11 +96,11 @@ func (s *Service) Of(ctx context.Context, org, callID string) (*Transcript, erro
 // liveTranscript returns the transcript of a call that is being transcribed.
 func (s *Service) liveTranscript(ctx context.Context, org, callID string) (*Transcript, error) {
 	h := s.liveOf(org, callID)
-	said, err := s.knownUtterances(ctx, s.DB.Read(ctx), org, callID)
+	said, err := s.knownUtterances(ctx, s.cfg.DB.Read(ctx), org, callID)
 	if err != nil {
 		return nil, err
 	}
-	t := &Transcript{CallID: callID, Status: InProgress, Language: s.language(ctx, s.DB.Read(ctx), org, callID),
+	t := &Transcript{CallID: callID, Status: InProgress, Language: s.language(ctx, s.cfg.DB.Read(ctx), org, callID),
 		Redactions: []Redaction{}}
 	switch {
 	case h != nil:
@@ -114,7 +114,7 @@ func (s *Service) liveTranscript(ctx context.Context, org, callID string) (*Tran
 		return nil, err
 	}
 	t.Engine = s.engineOf(t.Segments)
-	if err := CheckLanguage(s.Recognizer, t.Language); err != nil && len(said) == 0 {
+	if err := CheckLanguage(s.cfg.Recognizer, t.Language); err != nil && len(said) == 0 {
 		return t, s.setOutcome(t, nil, err, true)
 	}
 	return t, nil
@@ -122,7 +122,7 @@ func (s *Service) liveTranscript(ctx context.Context, org, callID string) (*Tran
 
 // isInProgress reports whether a call is in progress.
 func (s *Service) isInProgress(ctx context.Context, org, callID string) bool {
-	c, err := s.Calls.Get(access.With(ctx, access.Principal{OrgID: org}), &call.GetIn{ID: callID})
+	c, err := s.cfg.Calls.Get(access.With(ctx, access.Principal{OrgID: org}), &call.GetIn{ID: callID})
 	return err == nil && c.Body.EndedAt == nil
 }
 
@@ -151,7 +151,7 @@ func (s *Service) setLiveSegments(ctx context.Context, org string, t *Transcript
 
 // SummaryOf returns the note of a call. The error is a not_found for a call without one.
 func (s *Service) SummaryOf(ctx context.Context, org, callID string) (*Summary, error) {
-	sum, _, err := summaryOf(ctx, s.DB.Read(ctx), org, callID)
+	sum, _, err := summaryOf(ctx, s.cfg.DB.Read(ctx), org, callID)
 	if db.IsNone(err) {
 		return nil, op.NotFound("summary of this call")
 	}
@@ -170,7 +170,7 @@ func (s *Service) transcriptOf(ctx context.Context, in *OfCallIn) (*huma.StreamR
 }
 
 func (s *Service) get(ctx context.Context, in *GetIn) (*huma.StreamResponse, error) {
-	t, err := transcriptByID(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
+	t, err := transcriptByID(ctx, s.cfg.DB.Read(ctx), access.Org(ctx), in.ID)
 	if db.IsNone(err) {
 		return nil, op.NotFound("transcript")
 	}
@@ -218,14 +218,14 @@ func (s *Service) list(ctx context.Context, in *ListIn) (*op.Out[op.Page[Transcr
 	if err != nil {
 		return nil, err
 	}
-	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	view, err := visibility.From(ctx, s.cfg.DB.Read(ctx))
 	if err != nil {
 		return nil, err
 	}
 	const text = `SELECT ` + transcriptColumns + ` FROM transcripts WHERE org_id = $1`
 	f := s.applyFilters(view.Narrow(db.Where(text, access.Org(ctx)), "call_id"), in).Between("created_at", since, until).
 		Page("created_at", true, after.Int, after.ID, in.Limit)
-	rows, err := listTranscripts(ctx, s.DB.Read(ctx), f)
+	rows, err := listTranscripts(ctx, s.cfg.DB.Read(ctx), f)
 	if err != nil {
 		return nil, fmt.Errorf("list transcripts: %w", err)
 	}
@@ -236,7 +236,7 @@ func (s *Service) list(ctx context.Context, in *ListIn) (*op.Out[op.Page[Transcr
 		const count = `SELECT COUNT(*) FROM transcripts WHERE org_id = $1`
 		var n int
 		text, args := s.applyFilters(view.Narrow(db.Where(count, access.Org(ctx)), "call_id"), in).Between("created_at", since, until).SQL()
-		if err := s.DB.Read(ctx).QueryRow(ctx, text, args...).Scan(&n); err != nil {
+		if err := s.cfg.DB.Read(ctx).QueryRow(ctx, text, args...).Scan(&n); err != nil {
 			return nil, fmt.Errorf("count transcripts: %w", err)
 		}
 		out.Body.Total = &n

@@ -58,11 +58,11 @@ type callFacts struct {
 }
 
 func (s *Service) loadCallFacts(ctx context.Context, org, callID string) (callFacts, error) {
-	record, err := s.Calls.FindCDR(ctx, org, callID)
+	record, err := s.cfg.Calls.FindCDR(ctx, org, callID)
 	if err != nil {
 		return callFacts{}, fmt.Errorf("read record of call %s: %w", callID, err)
 	}
-	whole, err := s.Calls.Get(access.With(ctx, access.Principal{OrgID: org}), &call.GetIn{ID: callID})
+	whole, err := s.cfg.Calls.Get(access.With(ctx, access.Principal{OrgID: org}), &call.GetIn{ID: callID})
 	if err != nil {
 		return callFacts{}, fmt.Errorf("read call %s: %w", callID, err)
 	}
@@ -75,14 +75,14 @@ func (s *Service) loadCallFacts(ctx context.Context, org, callID string) (callFa
 
 // transcribe brings the transcript of a call to its final state and returns it.
 func (s *Service) transcribe(ctx context.Context, j job.Job, callID string) (Transcript, error) {
-	t, err := transcriptOfCall(ctx, s.DB.Read(ctx), j.Org, callID)
+	t, err := transcriptOfCall(ctx, s.cfg.DB.Read(ctx), j.Org, callID)
 	if err != nil {
 		return t, fmt.Errorf("read transcript of %s: %w", callID, err)
 	}
 	if t.Status.final() {
 		return t, nil
 	}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error { return markProcessing(ctx, tx, j.Org, callID) })
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return markProcessing(ctx, tx, j.Org, callID) })
 	if err != nil {
 		return t, fmt.Errorf("begin transcript of %s: %w", callID, err)
 	}
@@ -96,9 +96,9 @@ func (s *Service) transcribe(ctx context.Context, j job.Job, callID string) (Tra
 		t.Error = &event.Fault{Code: "transcript_incomplete", Message: heard.unsearched.Error()}
 	}
 	t.keepPrevious(before)
-	done := db.At(s.Clock.Now())
+	done := db.At(s.cfg.Clock.Now())
 	t.CompletedAt = &done
-	err = s.DB.Tx(ctx, func(tx db.Querier) error { return saveFinal(ctx, tx, j.Org, t) })
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return saveFinal(ctx, tx, j.Org, t) })
 	if err != nil {
 		return t, fmt.Errorf("write transcript of %s: %w", callID, err)
 	}
@@ -108,13 +108,13 @@ func (s *Service) transcribe(ctx context.Context, j job.Job, callID string) (Tra
 // segments returns the segments of all recordings of a call, from live transcription or from the files. The error is
 // why a part is missing.
 func (s *Service) segments(ctx context.Context, org string, t Transcript) ([]Segment, error) {
-	if s.Pool == nil {
+	if s.cfg.Pool == nil {
 		return nil, errDisabled
 	}
-	if err := CheckLanguage(s.Recognizer, t.Language); err != nil {
+	if err := CheckLanguage(s.cfg.Recognizer, t.Language); err != nil {
 		return nil, err
 	}
-	parts, err := s.Recordings.Parts(ctx, org, t.CallID)
+	parts, err := s.cfg.Recordings.Parts(ctx, org, t.CallID)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func moreActionable(a, b error) error {
 // partSegments returns the segments of one recording.
 func (s *Service) partSegments(ctx context.Context, p recording.Part, language string, h liveRecordings, v Vocabulary) ([]Segment, error) {
 	var heard []Segment
-	if path, err := s.Recordings.Path(p); err != nil {
+	if path, err := s.cfg.Recordings.Path(p); err != nil {
 		return nil, err
 	} else if l := h.forPath(path); l != nil {
 		l.LiveTranscription.End()
@@ -174,12 +174,12 @@ func (s *Service) readRecording(ctx context.Context, p recording.Part, language 
 	if !p.Available {
 		return nil, errNoFile
 	}
-	f, size, err := s.Recordings.Open(ctx, p)
+	f, size, err := s.cfg.Recordings.Open(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("open recording %s: %w", p.ID, err)
 	}
 	defer f.Close()
-	return s.Pool.TranscribeFile(ctx, &seekReader{r: f}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 2}, language, v)
+	return s.cfg.Pool.TranscribeFile(ctx, &seekReader{r: f}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 2}, language, v)
 }
 
 // seekReader is an io.ReaderAt over an io.ReadSeeker.
@@ -205,7 +205,7 @@ func (s *seekReader) ReadAt(p []byte, off int64) (int, error) {
 // summarise brings the note to its final state. In the same transaction it publishes call.transcription, and
 // call.ended to subscribers of the enriched event.
 func (s *Service) summarise(ctx context.Context, j job.Job, c callFacts, t Transcript) (Note, error) {
-	sum, announced, err := summaryOf(ctx, s.DB.Read(ctx), j.Org, c.CallID)
+	sum, announced, err := summaryOf(ctx, s.cfg.DB.Read(ctx), j.Org, c.CallID)
 	if err != nil {
 		return Note{}, fmt.Errorf("read note of %s: %w", c.CallID, err)
 	}
@@ -216,7 +216,7 @@ func (s *Service) summarise(ctx context.Context, j job.Job, c callFacts, t Trans
 	if err != nil && !j.Last() {
 		return n, fmt.Errorf("write note of %s: %w", c.CallID, err)
 	}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error { return s.announce(ctx, tx, j.Org, t, n, status, err) })
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return s.announce(ctx, tx, j.Org, t, n, status, err) })
 	if err != nil {
 		return n, fmt.Errorf("keep note of %s: %w", c.CallID, err)
 	}
@@ -238,7 +238,7 @@ func (s Summary) note() Note {
 
 // writeNote writes the note, with the fallback if the summariser fails.
 func (s *Service) writeNote(ctx context.Context, j job.Job, c callFacts, t Transcript) (Note, Status, error) {
-	if t.Status != Completed || s.Summarizer == nil {
+	if t.Status != Completed || s.cfg.Summarizer == nil {
 		return Note{Stats: talkStatsOf(t.Segments)}, Skipped, nil
 	}
 	conv := Conversation{CallID: c.CallID, Direction: string(c.Direction), StartedAt: c.StartedAt.Time, Language: t.Language,
@@ -252,9 +252,9 @@ func (s *Service) writeNote(ctx context.Context, j job.Job, c callFacts, t Trans
 		return Note{Stats: talkStatsOf(t.Segments)}, Skipped, nil
 	}
 	n, err := writer.Summarise(ctx, conv)
-	if err != nil && s.Fallback != nil && CheckLanguage(s.Fallback, language) == nil {
-		s.Log.Warn("writer failed, the builtin one writes", "call", c.CallID, "err", err)
-		n, err = s.Fallback.Summarise(ctx, conv)
+	if err != nil && s.cfg.Fallback != nil && CheckLanguage(s.cfg.Fallback, language) == nil {
+		s.cfg.Log.Warn("writer failed, the builtin one writes", "call", c.CallID, "err", err)
+		n, err = s.cfg.Fallback.Summarise(ctx, conv)
 	}
 	n.Stats = talkStatsOf(t.Segments)
 	if err != nil {
@@ -266,7 +266,7 @@ func (s *Service) writeNote(ctx context.Context, j job.Job, c callFacts, t Trans
 
 // writerOf returns the summariser for a language; nil if none knows it.
 func (s *Service) writerOf(language string) Summarizer {
-	for _, w := range []Summarizer{s.Summarizer, s.Fallback} {
+	for _, w := range []Summarizer{s.cfg.Summarizer, s.cfg.Fallback} {
 		if w != nil && CheckLanguage(w, language) == nil {
 			return w
 		}
@@ -280,17 +280,17 @@ func (s *Service) announce(ctx context.Context, tx db.Querier, org string, t Tra
 	if status == Failed {
 		fault = event.NewFault("summary_failed", failed)
 	}
-	first, err := finishSummary(ctx, tx, org, t.CallID, status, n, fault, db.At(s.Clock.Now()))
+	first, err := finishSummary(ctx, tx, org, t.CallID, status, n, fault, db.At(s.cfg.Clock.Now()))
 	if err != nil || !first {
 		return err
 	}
-	if err := s.Calls.SetSummary(ctx, tx, org, t.CallID, t.ID, n.Summary, string(n.Sentiment.Overall)); err != nil {
+	if err := s.cfg.Calls.SetSummary(ctx, tx, org, t.CallID, t.ID, n.Summary, string(n.Sentiment.Overall)); err != nil {
 		return err
 	}
-	if err := s.Outbox.Publish(ctx, tx, org, transcriptionEvent(t, n, status, fault)); err != nil {
+	if err := s.cfg.Outbox.Publish(ctx, tx, org, transcriptionEvent(t, n, status, fault)); err != nil {
 		return err
 	}
-	return s.Calls.PublishEnriched(ctx, tx, org, t.CallID, true)
+	return s.cfg.Calls.PublishEnriched(ctx, tx, org, t.CallID, true)
 }
 
 // transcriptionEvent returns the event for a transcript and its note.
@@ -318,10 +318,10 @@ func transcriptionEvent(t Transcript, n Note, status Status, fault *event.Fault)
 
 // indexCall adds the call to the call memory. If embedding fails for good, the call is found by its words only.
 func (s *Service) indexCall(ctx context.Context, j job.Job, c callFacts, t Transcript, n Note) error {
-	if s.Memory == nil {
+	if s.cfg.Memory == nil {
 		return nil
 	}
-	sum, _, err := summaryOf(ctx, s.DB.Read(ctx), j.Org, c.CallID)
+	sum, _, err := summaryOf(ctx, s.cfg.DB.Read(ctx), j.Org, c.CallID)
 	if db.IsNone(err) {
 		return nil
 	}
@@ -331,7 +331,7 @@ func (s *Service) indexCall(ctx context.Context, j job.Job, c callFacts, t Trans
 	if sum.Embedding.Status != embeddingPending {
 		return nil
 	}
-	lesson, failed := s.Memory.Prepare(ctx, memoryCall(c, t, n))
+	lesson, failed := s.cfg.Memory.Prepare(ctx, memoryCall(c, t, n))
 	if failed != nil && !j.Last() {
 		return failed
 	}
@@ -342,12 +342,12 @@ func (s *Service) indexCall(ctx context.Context, j job.Job, c callFacts, t Trans
 	case e.Model == "":
 		e.Status = embeddingSkipped
 	}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		known, err := setEmbedding(ctx, tx, j.Org, c.CallID, e)
 		if err != nil || !known {
 			return err
 		}
-		return s.Memory.IndexCall(ctx, tx, j.Org, lesson)
+		return s.cfg.Memory.IndexCall(ctx, tx, j.Org, lesson)
 	})
 	if err != nil {
 		return fmt.Errorf("remember call %s: %w", c.CallID, err)

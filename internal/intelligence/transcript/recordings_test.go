@@ -141,7 +141,7 @@ func TestProcess_RecordingContinuedAfterRestart(t *testing.T) {
 func TestStartLive_StreamsSegmentsExceptPauses(t *testing.T) {
 	d := dbtest.SQLite(t)
 	h := newFixture(t, d, &scriptedRecognizer{lines: append([]string{}, scriptLines...)})
-	news := h.service.Outbox.Bus.Subscribe(event.Stream, 10)
+	news := h.bus.Subscribe(event.Stream, 10)
 	defer news.Close()
 	n := h.beginCall(t, "call_1")
 	sound := threeUtterances()

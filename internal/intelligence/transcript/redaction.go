@@ -19,7 +19,7 @@ import (
 
 // policy returns what an organisation removes from a call in a language.
 func (s *Service) policy(ctx context.Context, org, language string) (redact.Policy, error) {
-	p, err := s.Redactions.Redaction(ctx, org)
+	p, err := s.cfg.Redactions.Redaction(ctx, org)
 	return p.In(language), err
 }
 
@@ -134,9 +134,9 @@ func (s *segmentStream) released(all []redact.Passage) (out []event.CallTranscri
 // publishSegment publishes a segment on the live stream, without numbers that the organisation removes. It may wait for the next segment.
 func (s *Service) publishSegment(org string, e event.CallTranscriptSegment) {
 	ctx := context.Background()
-	policy, err := s.Redactions.Redaction(ctx, org)
+	policy, err := s.cfg.Redactions.Redaction(ctx, org)
 	if err != nil {
-		s.Log.Warn("words of a call not streamed", "org", org, "call", e.CallID, "err", err)
+		s.cfg.Log.Warn("words of a call not streamed", "org", org, "call", e.CallID, "err", err)
 		return
 	}
 	if !policy.Enabled() {
@@ -156,7 +156,7 @@ func (s *Service) streamOf(org, callID string, policy redact.Policy) *segmentStr
 		return x
 	}
 	ctx := context.Background()
-	policy = policy.In(s.language(ctx, s.DB.Read(ctx), org, callID))
+	policy = policy.In(s.language(ctx, s.cfg.DB.Read(ctx), org, callID))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.streams == nil {
@@ -170,8 +170,8 @@ func (s *Service) streamOf(org, callID string, policy redact.Policy) *segmentStr
 
 func (s *Service) publishSegments(org string, all []event.CallTranscriptSegment) {
 	for _, e := range all {
-		if err := s.Outbox.PublishEphemeral(org, e); err != nil {
-			s.Log.Warn("words of a call not streamed", "org", org, "call", e.CallID, "err", err)
+		if err := s.cfg.Outbox.PublishEphemeral(org, e); err != nil {
+			s.cfg.Log.Warn("words of a call not streamed", "org", org, "call", e.CallID, "err", err)
 		}
 	}
 }
@@ -181,12 +181,12 @@ const otherServerRetry = time.Second
 
 // awaitFiles returns an error that repeats the job if recordings from which numbers are to be removed are on another server.
 func (s *Service) awaitFiles(ctx context.Context, org, callID string) error {
-	parts, err := s.Recordings.Parts(ctx, org, callID)
+	parts, err := s.cfg.Recordings.Parts(ctx, org, callID)
 	if err != nil {
 		return err
 	}
 	for _, p := range parts {
-		if p.Pending() && !s.Recordings.IsLocal(p) {
+		if p.Pending() && !s.cfg.Recordings.IsLocal(p) {
 			return &job.Retry{After: otherServerRetry, NotCounted: true, Cause: fmt.Errorf("recording %s is on another server", p.ID)}
 		}
 	}
@@ -200,7 +200,7 @@ func (s *Service) redactAudio(ctx context.Context, j job.Job, callID string, t T
 	if err != nil {
 		return err
 	}
-	parts, err := s.Recordings.Parts(ctx, j.Org, callID)
+	parts, err := s.cfg.Recordings.Parts(ctx, j.Org, callID)
 	if err != nil {
 		return err
 	}
@@ -210,13 +210,13 @@ func (s *Service) redactAudio(ctx context.Context, j job.Job, callID string, t T
 			continue
 		}
 		if reason := unreadable(t); reason != "" {
-			failed = errors.Join(failed, s.Recordings.Withhold(ctx, j.Org, callID, p, reason))
+			failed = errors.Join(failed, s.cfg.Recordings.Withhold(ctx, j.Org, callID, p, reason))
 			continue
 		}
-		err := s.Recordings.Redact(ctx, j.Org, callID, p, t.redactionsOf(p, parts[0]))
+		err := s.cfg.Recordings.Redact(ctx, j.Org, callID, p, t.redactionsOf(p, parts[0]))
 		if err != nil && j.Last() {
-			s.Log.Error("recording withheld", "org", j.Org, "call", callID, "recording", p.ID, "err", err)
-			err = s.Recordings.Withhold(ctx, j.Org, callID, p, "its file could not be rewritten")
+			s.cfg.Log.Error("recording withheld", "org", j.Org, "call", callID, "recording", p.ID, "err", err)
+			err = s.cfg.Recordings.Withhold(ctx, j.Org, callID, p, "its file could not be rewritten")
 		}
 		failed = errors.Join(failed, err)
 	}

@@ -79,7 +79,8 @@ func scanRow(t *testing.T, rows *sql.Rows) []any {
 // https://github.com/CALLE-AI/awesome-phone-call-agents/issues/237
 func TestRedaction_NowhereStored(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newRedactingFixture(t, d, &scriptedRecognizer{lines: slices.Clone(cardLines)}, removes{redact.Policy{Kinds: redact.Kinds, Audio: true}})
+		h := newRedactingFixture(t, d, &scriptedRecognizer{lines: slices.Clone(cardLines)},
+			removes{redact.Policy{Kinds: redact.Kinds, Audio: true}})
 		h.playCall(t, "call_1", true)
 		tr, sum := h.waitProcessed(t, "call_1")
 		want := "Caller: Hello, my card number is [card]\nAgent: Go on, please.\nCaller: [card], and call me on 0170 1234567 tomorrow."
@@ -124,7 +125,8 @@ func TestRedaction_WhileTalking(t *testing.T) {
 // A recording is readable after its numbers were replaced by silence, and its event comes then.
 func TestRedaction_Audio(t *testing.T) {
 	d := dbtest.SQLite(t)
-	h := newRedactingFixture(t, d, &scriptedRecognizer{lines: slices.Clone(cardLines)}, removes{redact.Policy{Kinds: redact.Kinds, Audio: true}})
+	h := newRedactingFixture(t, d, &scriptedRecognizer{lines: slices.Clone(cardLines)},
+		removes{redact.Policy{Kinds: redact.Kinds, Audio: true}})
 	h.playCall(t, "call_1", true)
 	h.waitProcessed(t, "call_1")
 	r := h.recordingOf(t, "call_1")

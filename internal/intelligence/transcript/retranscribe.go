@@ -33,7 +33,7 @@ func (s *Service) retry(ctx context.Context, in *RetryIn) (*op.Out[Transcript], 
 		return nil, err
 	}
 	var t Transcript
-	err := s.DB.Tx(ctx, func(tx db.Querier) (err error) {
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) (err error) {
 		if t, err = s.finalTranscript(ctx, tx, org, in.ID); err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (s *Service) retry(ctx context.Context, in *RetryIn) (*op.Out[Transcript], 
 		}
 		// No unique key: the job that made the transcript may still be finishing. Two concurrent retries are refused
 		// above.
-		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: org, Kind: callJobKind, Args: callRef{t.CallID},
+		return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: org, Kind: callJobKind, Args: callRef{t.CallID},
 			MaxAttempts: maxAttempts})
 	})
 	if err != nil {
@@ -61,14 +61,14 @@ func (s *Service) retry(ctx context.Context, in *RetryIn) (*op.Out[Transcript], 
 // checkEngine returns an error for an engine that this server does not have, and for a language that its engine does
 // not know.
 func (s *Service) checkEngine(in *RetryIn) error {
-	if s.Recognizer == nil || in.Body == nil {
+	if s.cfg.Recognizer == nil || in.Body == nil {
 		return nil
 	}
 	var wrong []op.Violation
-	if name := s.Recognizer.Engine().Name; in.Body.Engine != "" && in.Body.Engine != name {
+	if name := s.cfg.Recognizer.Engine().Name; in.Body.Engine != "" && in.Body.Engine != name {
 		wrong = append(wrong, op.Field("engine", "invalid_value", "this server has the engine "+name))
 	}
-	if err := CheckLanguage(s.Recognizer, in.Body.Language); in.Body.Language != "" && err != nil {
+	if err := CheckLanguage(s.cfg.Recognizer, in.Body.Language); in.Body.Language != "" && err != nil {
 		wrong = append(wrong, op.Field("language", SkippedLanguage, err.Error()))
 	}
 	if len(wrong) == 0 {
@@ -93,10 +93,10 @@ func (s *Service) finalTranscript(ctx context.Context, tx db.Querier, org, id st
 
 // checkAudio returns an error if no audio or no recogniser is available.
 func (s *Service) checkAudio(ctx context.Context, org string, t Transcript) error {
-	if s.Pool == nil {
+	if s.cfg.Pool == nil {
 		return op.State("transcription is switched off on this server: start it with --transcriber", string(t.Status))
 	}
-	parts, err := s.Recordings.Parts(ctx, org, t.CallID)
+	parts, err := s.cfg.Recordings.Parts(ctx, org, t.CallID)
 	if err != nil {
 		return err
 	}
@@ -143,14 +143,14 @@ type DeleteIn struct {
 // number.
 func (s *Service) remove(ctx context.Context, in *DeleteIn) error {
 	org := access.Org(ctx)
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		t, err := s.finalTranscript(ctx, tx, org, in.ID)
 		if err != nil {
 			return err
 		}
-		if t.VoicemailID != nil && s.Voicemails != nil {
+		if t.VoicemailID != nil && s.cfg.Voicemails != nil {
 			gone := Transcript{Status: Skipped}
-			if err := s.Voicemails.SaveTranscript(ctx, tx, org, *t.VoicemailID, gone, Note{}, ""); err != nil {
+			if err := s.cfg.Voicemails.SaveTranscript(ctx, tx, org, *t.VoicemailID, gone, Note{}, ""); err != nil {
 				return err
 			}
 		}
@@ -160,18 +160,18 @@ func (s *Service) remove(ctx context.Context, in *DeleteIn) error {
 
 // deleteWords deletes a transcript, and indexes its call without words.
 func (s *Service) deleteWords(ctx context.Context, tx db.Querier, org string, t Transcript) error {
-	if err := s.DeleteTranscript(ctx, tx, org, t.CallID); err != nil || s.Memory == nil {
+	if err := s.DeleteTranscript(ctx, tx, org, t.CallID); err != nil || s.cfg.Memory == nil {
 		return err
 	}
 	c, err := s.loadCallFacts(ctx, org, t.CallID)
 	if err != nil {
 		return err
 	}
-	lesson, err := s.Memory.Prepare(ctx, memoryCall(c, Transcript{}, Note{}))
+	lesson, err := s.cfg.Memory.Prepare(ctx, memoryCall(c, Transcript{}, Note{}))
 	if err != nil {
 		return err
 	}
-	return s.Memory.IndexCall(ctx, tx, org, lesson)
+	return s.cfg.Memory.IndexCall(ctx, tx, org, lesson)
 }
 
 // DeleteTranscript deletes the transcript and the note of a call, and their copies in the call, in the caller's
@@ -180,20 +180,20 @@ func (s *Service) DeleteTranscript(ctx context.Context, tx db.Querier, org, call
 	if err := s.deleteTexts(ctx, tx, org, callID); err != nil {
 		return err
 	}
-	if err := s.Utterances.DeleteUtterances(ctx, tx, org, callID); err != nil {
+	if err := s.cfg.Utterances.DeleteUtterances(ctx, tx, org, callID); err != nil {
 		return err
 	}
 	s.dropLive(org, callID)
 	if err := s.removeFromEvents(ctx, tx, org, callID); err != nil {
 		return err
 	}
-	return s.Calls.ClearSummary(ctx, tx, org, callID)
+	return s.cfg.Calls.ClearSummary(ctx, tx, org, callID)
 }
 
 // removeFromEvents removes what was said in a call from its events and their deliveries to webhooks.
 func (s *Service) removeFromEvents(ctx context.Context, tx db.Querier, org, callID string) error {
-	if err := s.Outbox.RemoveContent(ctx, tx, org, callID, event.Words); err != nil {
+	if err := s.cfg.Outbox.RemoveContent(ctx, tx, org, callID, event.Words); err != nil {
 		return err
 	}
-	return s.Deliveries.RemoveContent(ctx, tx, org, callID, event.Words)
+	return s.cfg.Deliveries.RemoveContent(ctx, tx, org, callID, event.Words)
 }

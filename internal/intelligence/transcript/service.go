@@ -93,7 +93,7 @@ type Vocabularies interface {
 // Service transcribes calls while they run. After their end it stores the transcript, writes the note and indexes
 // both in the call memory. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg Config
 
 	mu      sync.Mutex // guards the fields below
 	live    map[string]liveRecordings
@@ -104,7 +104,7 @@ type Service struct {
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c, "Recognizer", "Summarizer", "Fallback", "Voicemails")
-	return &Service{Config: c}
+	return &Service{cfg: c}
 }
 
 // liveRetention is how long the segments of an ended call wait in memory for their job.
@@ -112,9 +112,9 @@ const liveRetention = 30 * time.Minute
 
 // language returns the language of a call, or DefaultLanguage if it cannot be found.
 func (s *Service) language(ctx context.Context, q db.Querier, org, callID string) string {
-	l, err := s.Languages.CallLanguage(ctx, q, org, callID)
+	l, err := s.cfg.Languages.CallLanguage(ctx, q, org, callID)
 	if err != nil {
-		s.Log.Warn("language of a call not found", "org", org, "call", callID, "err", err)
+		s.cfg.Log.Warn("language of a call not found", "org", org, "call", callID, "err", err)
 	}
 	return cmp.Or(l, DefaultLanguage)
 }
@@ -124,13 +124,13 @@ func (s *Service) language(ctx context.Context, q db.Querier, org, callID string
 func (s *Service) languageOnce(org, callID string) func() string {
 	return sync.OnceValue(func() string {
 		ctx := context.Background()
-		return s.language(ctx, s.DB.Read(ctx), org, callID)
+		return s.language(ctx, s.cfg.DB.Read(ctx), org, callID)
 	})
 }
 
 // zone returns the time zone of an organisation, or UTC if it cannot be found.
 func (s *Service) zone(ctx context.Context, org string) *time.Location {
-	zone, err := s.Zones.Zone(ctx, org)
+	zone, err := s.cfg.Zones.Zone(ctx, org)
 	if err != nil {
 		return time.UTC
 	}
@@ -141,23 +141,23 @@ func (s *Service) zone(ctx context.Context, org string) *time.Location {
 // to the result. If transcription is off it is nil, which ignores all audio. Audio that is excluded from the
 // recording must not be written: it would appear in transcript, note and call memory.
 func (s *Service) StartLive(org, callID, path string, f Format) *LiveTranscription {
-	if s.Pool == nil {
+	if s.cfg.Pool == nil {
 		return nil
 	}
-	l, err := NewLiveTranscription(s.Pool, f, s.languageOnce(org, callID), liveFileReader(path))
+	l, err := NewLiveTranscription(s.cfg.Pool, f, s.languageOnce(org, callID), liveFileReader(path))
 	if err != nil {
-		s.Log.Error("call not listened to", "org", org, "call", callID, "err", err)
+		s.cfg.Log.Error("call not listened to", "org", org, "call", callID, "err", err)
 		return nil
 	}
 	l.vocabulary = s.vocabulary(org, callID)
-	x := &liveRecording{LiveTranscription: l, id: db.NewID("trn"), path: path, partial: hasBeginning(path), began: s.Clock.Now()}
+	x := &liveRecording{LiveTranscription: l, id: db.NewID("trn"), path: path, partial: hasBeginning(path), began: s.cfg.Clock.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.live == nil {
 		s.live = map[string]liveRecordings{}
 	}
 	for id, old := range s.live { // calls without a job
-		if last := old[len(old)-1].ended; !last.IsZero() && s.Clock.Now().Sub(last) > liveRetention && id != org+" "+callID {
+		if last := old[len(old)-1].ended; !last.IsZero() && s.cfg.Clock.Now().Sub(last) > liveRetention && id != org+" "+callID {
 			delete(s.live, id)
 			delete(s.streams, id)
 		}
@@ -175,7 +175,7 @@ func (s *Service) EndLive(org, callID string) {
 	h := s.live[org+" "+callID]
 	for _, l := range h {
 		if l.ended.IsZero() {
-			l.ended = s.Clock.Now()
+			l.ended = s.cfg.Clock.Now()
 		}
 	}
 	s.mu.Unlock()
@@ -226,7 +226,7 @@ func (s *Service) RegisterJobs(r *job.Runner) {
 // in which the last recording of an ended call becomes available or fails.
 func (s *Service) OnRecordingsReady(ctx context.Context, tx db.Querier, org, callID string, ok bool) error {
 	t := Transcript{ID: db.NewID("trn"), CallID: callID, Status: Queued, Language: s.language(ctx, tx, org, callID),
-		CreatedAt: db.At(s.Clock.Now())}
+		CreatedAt: db.At(s.cfg.Clock.Now())}
 	if h := s.liveOf(org, callID); h != nil {
 		policy, err := s.policy(ctx, org, t.Language)
 		if err != nil {
@@ -239,7 +239,7 @@ func (s *Service) OnRecordingsReady(ctx context.Context, tx db.Querier, org, cal
 	if err := insertTranscript(ctx, tx, org, t); err != nil {
 		return fmt.Errorf("queue transcript of %s: %w", callID, err)
 	}
-	if err := s.Calls.SetSummary(ctx, tx, org, callID, t.ID, "", ""); err != nil {
+	if err := s.cfg.Calls.SetSummary(ctx, tx, org, callID, t.ID, "", ""); err != nil {
 		return err
 	}
 	return s.enqueue(ctx, tx, callJobKind, org, callID)
@@ -253,17 +253,17 @@ func (s *Service) OnUnrecordedCall(ctx context.Context, tx db.Querier, org strin
 	} else if len(said) > 0 { // there is no audio, but a conversation with a voice agent
 		return s.OnRecordingsReady(ctx, tx, org, r.CallID, false)
 	}
-	if s.Memory == nil {
+	if s.cfg.Memory == nil {
 		return nil
 	}
-	lesson, err := s.Memory.Prepare(ctx, memoryCall(callFacts{CDR: r}, Transcript{}, Note{}))
+	lesson, err := s.cfg.Memory.Prepare(ctx, memoryCall(callFacts{CDR: r}, Transcript{}, Note{}))
 	if err != nil {
 		return err
 	}
-	return s.Memory.IndexCall(ctx, tx, org, lesson)
+	return s.cfg.Memory.IndexCall(ctx, tx, org, lesson)
 }
 
 func (s *Service) enqueue(ctx context.Context, tx db.Querier, kind, org, callID string) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: org, Kind: kind, Args: callRef{callID},
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: org, Kind: kind, Args: callRef{callID},
 		MaxAttempts: maxAttempts, UniqueKey: kind + " " + callID})
 }

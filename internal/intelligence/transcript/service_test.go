@@ -55,6 +55,7 @@ func (e *scriptedRecognizer) Ready(ctx context.Context) error { return e.err }
 // fixture has the services that process a call after its end.
 type fixture struct {
 	db         *db.DB
+	bus        *bus.Bus
 	calls      *call.Service
 	recordings *recording.Service
 	memory     *memory.Service
@@ -63,17 +64,19 @@ type fixture struct {
 	started    time.Time
 }
 
-func newFixture(t *testing.T, d *db.DB, listener transcript.Recognizer) *fixture {
+// newFixture returns services with an engine. Each of changes changes the configuration of the transcripts.
+func newFixture(t *testing.T, d *db.DB, listener transcript.Recognizer, changes ...func(*transcript.Config)) *fixture {
 	t.Helper()
-	return newRedactingFixture(t, d, listener, redact.Off{})
+	return newRedactingFixture(t, d, listener, redact.Off{}, changes...)
 }
 
 // newRedactingFixture is newFixture with the numbers that are removed.
-func newRedactingFixture(t *testing.T, d *db.DB, listener transcript.Recognizer, removed redact.Policies) *fixture {
+func newRedactingFixture(t *testing.T, d *db.DB, listener transcript.Recognizer, removed redact.Policies,
+	changes ...func(*transcript.Config)) *fixture {
 	t.Helper()
 	ctx := context.Background()
 	b := bus.New()
-	h := &fixture{db: d, dir: t.TempDir(), started: time.Now().Add(-time.Minute)}
+	h := &fixture{db: d, bus: b, dir: t.TempDir(), started: time.Now().Add(-time.Minute)}
 	files, err := blob.OpenDir(h.dir, blob.Alone{})
 	if err != nil {
 		t.Fatal(err)
@@ -87,16 +90,20 @@ func newRedactingFixture(t *testing.T, d *db.DB, listener transcript.Recognizer,
 	h.calls.Observe(h.recordings)
 	lexicon := nlp.NewWordEmbedding()
 	h.memory = memory.New(memory.Config{DB: d, Lexicon: lexicon, Embedder: lexicon, Redactions: removed})
-	h.service = transcript.New(transcript.Config{DB: d, Outbox: outbox, Jobs: jobs, Calls: h.calls, Recordings: h.recordings,
+	c := transcript.Config{DB: d, Outbox: outbox, Jobs: jobs, Calls: h.calls, Recordings: h.recordings,
 		Memory: h.memory, Recognizer: listener, Summarizer: nlp.NewRuleSummarizer(lexicon),
 		Log:        slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Utterances: noAgents{}, Zones: noAgents{}, Vocabularies: noAgents{}, Languages: noAgents{}, Deliveries: noAgents{},
-		Redactions: removed})
+		Redactions: removed}
 	if listener != nil {
-		h.service.Pool = transcript.NewRecognizerPool(listener, 1)
-		t.Cleanup(h.service.Pool.Close)
+		c.Pool = transcript.NewRecognizerPool(listener, 1)
+		t.Cleanup(c.Pool.Close)
 	}
-	r := &job.Runner{DB: d, Queue: jobs, Name: transcript.Queue, Node: "n1", Log: h.service.Log,
+	for _, change := range changes {
+		change(&c)
+	}
+	h.service = transcript.New(c)
+	r := &job.Runner{DB: d, Queue: jobs, Name: transcript.Queue, Node: "n1", Log: c.Log,
 		Options: job.Options{Workers: 2, Timeout: time.Minute}}
 	h.service.RegisterJobs(r)
 	if err := r.Start(ctx); err != nil {

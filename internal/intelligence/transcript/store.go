@@ -180,7 +180,7 @@ const deletedAtOnce = 100
 // many. Call it until it returns 0. Calls keep their short summary.
 func (s *Service) DeleteBefore(ctx context.Context, org string, before db.Time) (int64, error) {
 	var n int64
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		calls, err := callsBefore(ctx, tx, org, before)
 		if err != nil {
 			return err

@@ -44,9 +44,9 @@ func (s *Service) vocabulary(org, callID string) Vocabulary {
 	return func() []Term {
 		ctx, cancel := context.WithTimeout(context.Background(), vocabularyTimeout)
 		defer cancel()
-		terms, err := s.Vocabularies.Vocabulary(ctx, org, callID)
+		terms, err := s.cfg.Vocabularies.Vocabulary(ctx, org, callID)
 		if err != nil {
-			s.Log.Warn("vocabulary not looked up", "org", org, "call", callID, "err", err)
+			s.cfg.Log.Warn("vocabulary not looked up", "org", org, "call", callID, "err", err)
 		}
 		return terms
 	}

@@ -31,7 +31,7 @@ type voicemailRef struct {
 
 // OnVoicemail queues the transcription of a message. Call it in the transaction that inserts the message.
 func (s *Service) OnVoicemail(ctx context.Context, tx db.Querier, org, id string) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: org, Kind: voicemailJobKind, Args: voicemailRef{id},
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: org, Kind: voicemailJobKind, Args: voicemailRef{id},
 		MaxAttempts: maxAttempts, UniqueKey: voicemailJobKind + " " + id})
 }
 
@@ -45,7 +45,7 @@ func (s *Service) processMessage(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	callID, sound, size, err := s.Voicemails.OpenAudio(ctx, j.Org, ref.VoicemailID)
+	callID, sound, size, err := s.cfg.Voicemails.OpenAudio(ctx, j.Org, ref.VoicemailID)
 	if db.IsNone(err) {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (s *Service) processMessage(ctx context.Context, j job.Job) error {
 	if sound != nil {
 		defer sound.Close()
 	}
-	whole, err := s.Calls.Find(ctx, j.Org, callID)
+	whole, err := s.cfg.Calls.Find(ctx, j.Org, callID)
 	if err != nil {
 		return fmt.Errorf("read call %s: %w", callID, err)
 	}
@@ -77,9 +77,9 @@ func (s *Service) processMessage(ctx context.Context, j job.Job) error {
 // transcribeMessage recognises a message and stores transcript, note and urgency.
 func (s *Service) transcribeMessage(ctx context.Context, j job.Job, id string, c call.Call, sound io.ReadSeeker, size int64,
 	alone bool) error {
-	now := db.At(s.Clock.Now())
+	now := db.At(s.cfg.Clock.Now())
 	t := Transcript{ID: db.NewID("trn"), CallID: c.ID, VoicemailID: &id, Status: Processing, CreatedAt: now,
-		Language: s.language(ctx, s.DB.Read(ctx), j.Org, c.ID)}
+		Language: s.language(ctx, s.cfg.DB.Read(ctx), j.Org, c.ID)}
 	policy, err := s.policy(ctx, j.Org, t.Language)
 	if err != nil {
 		return err
@@ -94,13 +94,13 @@ func (s *Service) transcribeMessage(ctx context.Context, j job.Job, id string, c
 	if err != nil && !j.Last() {
 		return fmt.Errorf("write note of message %s: %w", id, err)
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		if !alone {
 			t.ID = ""
 		} else if err := s.saveMessageTranscript(ctx, tx, j.Org, t); err != nil {
 			return err
 		}
-		return s.Voicemails.SaveTranscript(ctx, tx, j.Org, id, t, n, urgency(t.Text))
+		return s.cfg.Voicemails.SaveTranscript(ctx, tx, j.Org, id, t, n, urgency(t.Text))
 	})
 }
 
@@ -112,17 +112,18 @@ func (s *Service) saveMessageTranscript(ctx context.Context, tx db.Querier, org 
 	if err := saveFinal(ctx, tx, org, t); err != nil {
 		return err
 	}
-	return s.Calls.SetSummary(ctx, tx, org, t.CallID, t.ID, "", "")
+	return s.cfg.Calls.SetSummary(ctx, tx, org, t.CallID, t.ID, "", "")
 }
 
 func (s *Service) readMessage(ctx context.Context, sound io.ReadSeeker, size int64, language string, v Vocabulary) ([]Segment, error) {
-	if s.Pool == nil {
+	if s.cfg.Pool == nil {
 		return nil, errDisabled
 	}
-	if err := CheckLanguage(s.Recognizer, language); err != nil {
+	if err := CheckLanguage(s.cfg.Recognizer, language); err != nil {
 		return nil, err
 	}
-	segments, err := s.Pool.TranscribeFile(ctx, &seekReader{r: sound}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 1}, language, v)
+	segments, err := s.cfg.Pool.TranscribeFile(ctx, &seekReader{r: sound}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 1}, language,
+		v)
 	for i := range segments {
 		segments[i].Speaker = Caller // a message has one speaker
 	}
@@ -131,7 +132,7 @@ func (s *Service) readMessage(ctx context.Context, sound io.ReadSeeker, size int
 
 // finishMessage publishes and indexes a call's transcript and note, which are those of its message.
 func (s *Service) finishMessage(ctx context.Context, j job.Job, callID string) error {
-	t, err := transcriptOfCall(ctx, s.DB.Read(ctx), j.Org, callID)
+	t, err := transcriptOfCall(ctx, s.cfg.DB.Read(ctx), j.Org, callID)
 	if db.IsNone(err) { // it was deleted meanwhile
 		return nil
 	}

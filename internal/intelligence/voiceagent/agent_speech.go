@@ -131,7 +131,7 @@ func (p *agentSpeech) synthesizeLoop() {
 			part := p.parts[n]
 			part.clip = clip
 			if p.voiced.IsZero() {
-				p.voiced = p.s.Clock.Now()
+				p.voiced = p.s.cfg.Clock.Now()
 			}
 			p.mu.Unlock()
 			select {
@@ -148,7 +148,7 @@ func (p *agentSpeech) synthesizeLoop() {
 func (p *agentSpeech) synthesize(text string) (*clip.Clip, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.s.stall)
 	defer cancel()
-	clip, err := p.s.Synthesizer.Synthesize(ctx, p.set.Org, text, p.set.Voice, p.set.Language, p.uncached)
+	clip, err := p.s.cfg.Synthesizer.Synthesize(ctx, p.set.Org, text, p.set.Voice, p.set.Language, p.uncached)
 	if err != nil {
 		return nil, fmt.Errorf("the voice: %w", err)
 	}
@@ -230,7 +230,7 @@ func (p *agentSpeech) playPart(part *speechPart) error {
 func (p *agentSpeech) setPlaying(part *speechPart, sound Playback) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.s.Clock.Now()
+	now := p.s.cfg.Clock.Now()
 	if p.first.IsZero() {
 		p.first = now
 	}
@@ -249,7 +249,7 @@ func (p *agentSpeech) interrupted(part *speechPart, sound Playback) bool {
 	defer p.mu.Unlock()
 	p.playing = nil
 	part.played += sound.Played()
-	p.last = p.s.Clock.Now()
+	p.last = p.s.cfg.Clock.Now()
 	span := &p.spans[len(p.spans)-1]
 	span.to, span.ended = part.played, p.last
 	if p.pausing != nil && part.played+ignoredRest < part.clip.Duration() {
@@ -318,7 +318,7 @@ func (p *agentSpeech) isHeard() bool {
 func (p *agentSpeech) audible() (is, soon bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.playing != nil && p.pausing == nil, p.s.Clock.Now().Sub(p.first) < justBegunFor
+	return p.playing != nil && p.pausing == nil, p.s.cfg.Clock.Now().Sub(p.first) < justBegunFor
 }
 
 // waitsForVoice reports whether a part is not synthesised yet.

@@ -42,14 +42,14 @@ func (t *conversation) handleAudio(piece []int16) {
 func (t *conversation) handleFrame(pcm []int16) {
 	loud := t.activity.frame(pcm)
 	if u := t.utterance; u != nil {
-		u.addFrame(pcm, loud, t.s.Clock.Now())
+		u.addFrame(pcm, loud, t.s.cfg.Clock.Now())
 		return
 	}
 	t.recent = append(t.recent, pcm...)
 	if most := samplesOf(preRoll); len(t.recent) > most {
 		t.recent = append(t.recent[:0], t.recent[len(t.recent)-most:]...)
 	}
-	if loud && t.isListening() && t.activity.loudFrames() >= t.speechThreshold() && !t.hearsEcho(t.s.Clock.Now()) {
+	if loud && t.isListening() && t.activity.loudFrames() >= t.speechThreshold() && !t.hearsEcho(t.s.cfg.Clock.Now()) {
 		t.startUtterance()
 	}
 }
@@ -78,7 +78,7 @@ func (t *conversation) speechThreshold() int {
 // startUtterance starts an utterance of the caller. The agent pauses until the transcription shows whether there are
 // words.
 func (t *conversation) startUtterance() {
-	now := t.s.Clock.Now()
+	now := t.s.cfg.Clock.Now()
 	u := &callerUtterance{pcm: append([]int16(nil), t.recent...), began: now.Add(-windowFrames * frameDuration),
 		loud: t.activity.loudFrames(), last: now, heard: now, requestedAt: -1}
 	t.recent = t.recent[:0]
@@ -163,7 +163,7 @@ func (t *conversation) transcribe(u *callerUtterance) {
 	pcm, phrases := append([]int16(nil), u.pcm...), t.model.Phrases()
 	t.work.Go(func() {
 		defer cancel()
-		text, err := t.s.Transcriber.Transcribe(ctx, pcm, phrases, t.settings.Language)
+		text, err := t.s.cfg.Transcriber.Transcribe(ctx, pcm, phrases, t.settings.Language)
 		t.post(func() {
 			if t.utterance == u && u.requestedAt == asked && !u.transcribed {
 				t.transcribed(u, text, err)
@@ -177,7 +177,7 @@ func (t *conversation) transcribed(u *callerUtterance, text string, err error) {
 	if u.ownWords = text != "" && err == nil && t.isOwnWords(u, text); u.ownWords {
 		text, t.echoes = "", true
 	}
-	u.transcribed, u.text, u.err, u.transcribedAt = true, text, err, t.s.Clock.Now()
+	u.transcribed, u.text, u.err, u.transcribedAt = true, text, err, t.s.cfg.Clock.Now()
 	if text == "" || err != nil || t.toolsRunning || u.bargeIn && isBackchannel(text) {
 		return
 	}
@@ -199,7 +199,7 @@ var errNotRecognised = errors.New("what callers say is not understood")
 
 // endUtterance ends the caller's utterance.
 func (t *conversation) endUtterance(u *callerUtterance) {
-	t.utterance, t.idleSince = nil, t.s.Clock.Now()
+	t.utterance, t.idleSince = nil, t.s.cfg.Clock.Now()
 	t.activity.reset()
 	switch err := u.err; {
 	case err != nil:
@@ -249,7 +249,7 @@ func (t *conversation) recognitionFailed(err error) {
 
 // answer plays the answer to an utterance.
 func (t *conversation) answer(u *callerUtterance) {
-	now := t.s.Clock.Now()
+	now := t.s.cfg.Clock.Now()
 	t.countCutOff(u)
 	t.endAgentTurn()
 	t.saveTurn()

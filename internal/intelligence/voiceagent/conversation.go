@@ -69,12 +69,12 @@ type conversation struct {
 
 // Converse runs a conversation with a caller until it ends.
 func (s *Service) Converse(ctx context.Context, line Caller, set ConversationSettings) Result {
-	if s.Realtime != nil {
+	if s.cfg.Realtime != nil {
 		return s.converseRealtime(ctx, line, set)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	t := &conversation{s: s, ctx: ctx, caller: line, settings: set, model: s.Models.NewModel(set), tasks: make(chan func(), 16),
-		activity: newVoiceActivity(), began: s.Clock.Now()}
+	t := &conversation{s: s, ctx: ctx, caller: line, settings: set, model: s.cfg.Models.NewModel(set), tasks: make(chan func(), 16),
+		activity: newVoiceActivity(), began: s.cfg.Clock.Now()}
 	t.log = s.newUtteranceLog(ctx, set)
 	defer func() {
 		cancel()
@@ -85,7 +85,7 @@ func (s *Service) Converse(ctx context.Context, line Caller, set ConversationSet
 	line.AddEntry("ai_agent.started", map[string]any{"flow_id": set.FlowID, "engine": t.model.Engine()})
 	r := t.run()
 	line.AddEntry("ai_agent.ended", map[string]any{"outcome": outcomeName(r.Outcome), "reason": r.Reason, "turns": t.turns,
-		"seconds": int(s.Clock.Now().Sub(t.began).Seconds())})
+		"seconds": int(s.cfg.Clock.Now().Sub(t.began).Seconds())})
 	return r
 }
 
@@ -160,7 +160,7 @@ func (t *conversation) post(f func()) {
 
 // tick runs every 20 ms.
 func (t *conversation) tick() {
-	now := t.s.Clock.Now()
+	now := t.s.cfg.Clock.Now()
 	if t.speech != nil && t.speech.isOver() {
 		t.speechEnded(now)
 	}
@@ -232,7 +232,7 @@ func (t *conversation) finishWith(r Result, phrase string) {
 
 // fail ends the conversation after an error of an engine.
 func (t *conversation) fail(err error) {
-	t.s.Log.Warn("voice agent failed", "call", t.settings.CallID, "err", err)
+	t.s.cfg.Log.Warn("voice agent failed", "call", t.settings.CallID, "err", err)
 	t.finishWith(Result{Outcome: Failed, Reason: err.Error()}, t.phrase(apology))
 }
 

@@ -217,7 +217,7 @@ func converse(t *testing.T, line Caller, m *testModel, hears transcriberFunc, se
 	t.Helper()
 	s := New(Config{DB: &db.DB{}, Log: slog.New(slog.DiscardHandler), Synthesizer: testVoice{}, Transcriber: hears,
 		Models: ModelFunc(func(ConversationSettings) LanguageModel { return m }), Redactions: redact.Off{}})
-	s.DB = nil // nothing is stored
+	s.cfg.DB = nil // nothing is stored
 	if set != nil {
 		set(s)
 	}

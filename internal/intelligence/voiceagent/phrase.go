@@ -73,10 +73,10 @@ func (t *conversation) prepareFiller() {
 	t.work.Go(func() {
 		ctx, cancel := context.WithTimeout(t.ctx, 2*t.s.stall)
 		defer cancel()
-		clip, err := t.s.Synthesizer.Synthesize(ctx, t.settings.Org, t.phrase(moment), t.settings.Voice, t.settings.Language, false)
+		clip, err := t.s.cfg.Synthesizer.Synthesize(ctx, t.settings.Org, t.phrase(moment), t.settings.Voice, t.settings.Language, false)
 		if err == nil {
 			t.post(func() { t.setFiller(clip) })
-			_, _ = t.s.Synthesizer.Synthesize(ctx, t.settings.Org, t.phrase(apology), t.settings.Voice, t.settings.Language, false)
+			_, _ = t.s.cfg.Synthesizer.Synthesize(ctx, t.settings.Org, t.phrase(apology), t.settings.Voice, t.settings.Language, false)
 		}
 	})
 }
@@ -115,7 +115,7 @@ func (t *conversation) handleKeys() {
 		case key == '#' && t.digits != "":
 			t.answerKeys()
 		case len(t.digits) < maxDigits:
-			t.digits, t.lastKey = t.digits+string(key), t.s.Clock.Now()
+			t.digits, t.lastKey = t.digits+string(key), t.s.cfg.Clock.Now()
 			if t.speech != nil && t.speech.interruptible() {
 				t.speech.pause()
 			}

@@ -58,9 +58,9 @@ type timeSpan struct{ began, ended time.Time }
 // converseRealtime runs a conversation with a RealtimeEngine until it ends.
 func (s *Service) converseRealtime(ctx context.Context, line Caller, set ConversationSettings) Result {
 	ctx, cancel := context.WithCancel(ctx)
-	l := &realtimeConversation{s: s, ctx: ctx, caller: line, settings: set, engine: s.Realtime.Engine(), tasks: make(chan func(), 16),
+	l := &realtimeConversation{s: s, ctx: ctx, caller: line, settings: set, engine: s.cfg.Realtime.Engine(), tasks: make(chan func(), 16),
 		activity:      newVoiceActivity(),
-		finishedItems: map[string]bool{}, pendingInputs: map[string]timeSpan{}, began: s.Clock.Now()}
+		finishedItems: map[string]bool{}, pendingInputs: map[string]timeSpan{}, began: s.cfg.Clock.Now()}
 	l.log = s.newUtteranceLog(ctx, set)
 	defer func() {
 		cancel()
@@ -71,7 +71,7 @@ func (s *Service) converseRealtime(ctx context.Context, line Caller, set Convers
 	line.AddEntry("ai_agent.started", map[string]any{"flow_id": set.FlowID, "engine": l.engine})
 	r := l.run()
 	line.AddEntry("ai_agent.ended", map[string]any{"outcome": outcomeName(r.Outcome), "reason": r.Reason, "turns": l.turns,
-		"seconds": int(s.Clock.Now().Sub(l.began).Seconds())})
+		"seconds": int(s.cfg.Clock.Now().Sub(l.began).Seconds())})
 	return r
 }
 
@@ -100,7 +100,7 @@ func (l *realtimeConversation) run() Result {
 		case <-l.caller.KeyPressed():
 			l.handleKeys()
 		case <-tick.C:
-			l.tick(l.s.Clock.Now())
+			l.tick(l.s.cfg.Clock.Now())
 		case <-l.ctx.Done():
 			l.result = &Result{Reason: "the caller hung up"}
 		}
@@ -114,7 +114,7 @@ func (l *realtimeConversation) connect() {
 	l.work.Go(func() {
 		ctx, cancel := context.WithTimeoutCause(l.ctx, l.s.stall, errAnswerTimeout)
 		defer cancel()
-		wire, err := l.s.Realtime.Open(ctx, l.settings)
+		wire, err := l.s.cfg.Realtime.Open(ctx, l.settings)
 		select {
 		case l.tasks <- func() { l.connected(wire, err) }:
 		case <-l.ctx.Done():
@@ -150,7 +150,7 @@ func (l *realtimeConversation) close() {
 func (l *realtimeConversation) sendAudio(pcm []int16) {
 	loud := l.activity.frame(pcm)
 	if loud {
-		l.lastLoud = l.s.Clock.Now()
+		l.lastLoud = l.s.cfg.Clock.Now()
 	}
 	own := l.gated(pcm, loud)
 	if l.session == nil || !l.greeted || l.ending != nil || !l.settings.Interruptible && len(l.items) > 0 {
@@ -197,7 +197,7 @@ func (l *realtimeConversation) fail(err error) {
 		l.engineErr = err
 		return
 	}
-	l.s.Log.Warn("voice agent failed", "call", l.settings.CallID, "err", err)
+	l.s.cfg.Log.Warn("voice agent failed", "call", l.settings.CallID, "err", err)
 	l.finishWith(Result{Outcome: Failed, Reason: "the engine: " + err.Error()}, apology)
 }
 
@@ -300,9 +300,9 @@ func (l *realtimeConversation) handleKeys() {
 		case key == personKey && l.digits == "" && l.settings.Handoff:
 			l.finishWith(Result{Outcome: Handoff, Reason: "the caller pressed 0"}, connecting)
 		case key == '#' && l.digits != "":
-			l.answerKeys(l.s.Clock.Now())
+			l.answerKeys(l.s.cfg.Clock.Now())
 		case len(l.digits) < maxDigits:
-			l.digits, l.lastKey = l.digits+string(key), l.s.Clock.Now()
+			l.digits, l.lastKey = l.digits+string(key), l.s.cfg.Clock.Now()
 			if l.settings.Interruptible {
 				l.interrupt()
 			}

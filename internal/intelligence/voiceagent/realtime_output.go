@@ -42,7 +42,7 @@ func (l *realtimeConversation) itemOf(id string, rate int) *outputItem {
 	if len(l.items) == maxItems {
 		return nil
 	}
-	x := &outputItem{id: id, arrived: l.s.Clock.Now()}
+	x := &outputItem{id: id, arrived: l.s.cfg.Clock.Now()}
 	if rate > 0 {
 		x.feed = media.NewInjectedAudio(rate)
 	}
@@ -69,7 +69,7 @@ func (l *realtimeConversation) outputAudio(sign RealtimeEvent) {
 	if x == nil {
 		return
 	}
-	now := l.s.Clock.Now()
+	now := l.s.cfg.Clock.Now()
 	l.waitingSince = time.Time{}
 	x.arrived = now
 	x.sound += time.Duration(len(sign.PCM)) * time.Second / time.Duration(sign.Rate)

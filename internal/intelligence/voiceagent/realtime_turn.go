@@ -46,7 +46,7 @@ func (l *realtimeConversation) turnStarted() {
 		l.finishWith(Result{Outcome: Handoff, Reason: "three answers in a row were cut off"}, connecting)
 		return
 	}
-	now := l.s.Clock.Now()
+	now := l.s.cfg.Clock.Now()
 	l.turn, l.inputItem = &Turn{At: now, Engine: l.engine, last: now, began: now}, ""
 }
 
@@ -64,7 +64,7 @@ func (l *realtimeConversation) turnStopped(sign RealtimeEvent) {
 	if l.ending != nil || l.turn == nil {
 		return
 	}
-	now := l.s.Clock.Now()
+	now := l.s.cfg.Clock.Now()
 	l.callerSpeaking, l.inputItem = false, sign.Item
 	l.turn.last = now.Add(-sign.SilentFor)
 	l.turn.At = l.turn.last
@@ -83,7 +83,7 @@ func (l *realtimeConversation) inputTranscribed(sign RealtimeEvent) {
 	}
 	delete(l.pendingInputs, sign.Item)
 	if l.turn != nil && sign.Item == l.inputItem {
-		l.turn.Heard, l.turn.Transcribed = sign.Text, l.turn.msSince(l.s.Clock.Now())
+		l.turn.Heard, l.turn.Transcribed = sign.Text, l.turn.msSince(l.s.cfg.Clock.Now())
 	}
 	l.addHistory("user", sign.Text)
 	l.log.add(false, sign.Text, when.began, when.ended)
@@ -101,7 +101,7 @@ func (l *realtimeConversation) responseDone(sign RealtimeEvent) {
 	default:
 		l.waitingSince = time.Time{}
 		if len(l.items) == 0 {
-			l.idleSince = l.s.Clock.Now()
+			l.idleSince = l.s.cfg.Clock.Now()
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (l *realtimeConversation) callTools(calls []ToolCall) {
 	}
 	l.toolsRunning = true
 	if l.waitingSince.IsZero() {
-		l.waitingSince = l.s.Clock.Now()
+		l.waitingSince = l.s.cfg.Clock.Now()
 	}
 	l.work.Go(func() {
 		all := make([]toolResult, len(calls))
@@ -150,7 +150,7 @@ func (l *realtimeConversation) toolsDone(all []toolResult) {
 	}
 	switch {
 	case end == nil:
-		l.request(l.s.Clock.Now(), func() {
+		l.request(l.s.cfg.Clock.Now(), func() {
 			if l.session != nil {
 				l.session.SendToolResults(told)
 			}

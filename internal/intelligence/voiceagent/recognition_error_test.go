@@ -19,7 +19,7 @@ func TestConversation_RecognitionErrorIsTheReason(t *testing.T) {
 	t.Parallel()
 	line := &testLine{}
 	m := &testModel{reply: func(context.Context, int, func(string)) ([]ToolCall, error) { return nil, nil }}
-	result, _ := converse(t, line, m, nil, func(s *Service) { s.Transcriber = brokenTranscriber{} })
+	result, _ := converse(t, line, m, nil, func(s *Service) { s.cfg.Transcriber = brokenTranscriber{} })
 	for said := 1; ; said++ {
 		line.say(append(make([]int16, 16_000), spoken("what are your opening hours", 8000)...))
 		before := line.time()

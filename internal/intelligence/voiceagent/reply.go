@@ -36,7 +36,7 @@ type pendingReply struct {
 // startReply starts generating a reply to the history so far.
 func (t *conversation) startReply(told []Message) *pendingReply {
 	ctx, cancel := context.WithTimeoutCause(t.ctx, replyTimeout, errReplyTimeout)
-	r := &pendingReply{speech: t.s.newSpeech(t.ctx, t.caller, t.settings), cancel: cancel, began: t.s.Clock.Now()}
+	r := &pendingReply{speech: t.s.newSpeech(t.ctx, t.caller, t.settings), cancel: cancel, began: t.s.cfg.Clock.Now()}
 	r.speech.filler, r.speech.uncached = t.filler, !isScripted(t.model)
 	told = append([]Message(nil), told...)
 	t.work.Go(func() {
@@ -60,7 +60,7 @@ func (t *conversation) generate(ctx context.Context, cancel context.CancelFunc, 
 			stalled.Reset(t.s.stall)
 			if !begun {
 				begun = true
-				now := t.s.Clock.Now()
+				now := t.s.cfg.Clock.Now()
 				t.post(func() { r.first = now })
 			}
 		}
@@ -101,7 +101,7 @@ func (t *conversation) isStalled(now time.Time) bool {
 // stalled ends the conversation after a silence. If the synthesiser is the reason, it cannot announce that.
 func (t *conversation) stalled() {
 	if t.speech != nil && t.speech.waitsForVoice() {
-		t.s.Log.Warn("voice agent failed", "call", t.settings.CallID, "err", "the voice: "+errReplyTimeout.Error())
+		t.s.cfg.Log.Warn("voice agent failed", "call", t.settings.CallID, "err", "the voice: "+errReplyTimeout.Error())
 		t.result = &Result{Outcome: Failed, Reason: "the voice: " + errReplyTimeout.Error()}
 		return
 	}

@@ -119,9 +119,9 @@ type toolResult struct {
 
 // callTool calls a tool.
 func (s *Service) callTool(ctx context.Context, set ConversationSettings, call ToolCall) (d toolResult) {
-	began := s.Clock.Now()
+	began := s.cfg.Clock.Now()
 	d.ToolCall = call
-	defer func() { d.took = s.Clock.Now().Sub(began) }()
+	defer func() { d.took = s.cfg.Clock.Now().Sub(began) }()
 	all := set.AllTools()
 	i := slices.IndexFunc(all, func(x Tool) bool { return x.Name == call.Name })
 	if i < 0 {

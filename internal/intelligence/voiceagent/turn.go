@@ -84,7 +84,7 @@ func (s *Service) saveTurn(ctx context.Context, line Caller, set ConversationSet
 		d["tools"] = x.Tools
 	}
 	line.AddEntry("ai_agent.turn", d)
-	if s.DB == nil {
+	if s.cfg.DB == nil {
 		return
 	}
 	policy := s.policy(ctx, set.Org).In(set.Language)
@@ -93,7 +93,7 @@ func (s *Service) saveTurn(ctx context.Context, line Caller, set ConversationSet
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 		defer cancel()
 		if err := s.insertTurn(ctx, set.Org, set.CallID, x); err != nil {
-			s.Log.Error("turn of a voice agent not kept", "call", set.CallID, "err", err)
+			s.cfg.Log.Error("turn of a voice agent not kept", "call", set.CallID, "err", err)
 		}
 	})
 }
@@ -103,7 +103,7 @@ const turnColumns = `id, at, heard, said, interrupted, engine, tools, understood
 func (s *Service) insertTurn(ctx context.Context, org, call string, x Turn) error {
 	const q = `INSERT INTO assistant_turns (org_id, call_id, ` + turnColumns +
 		`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		_, err := tx.Exec(ctx, q, org, call, db.NewID("turn"), db.At(x.At), x.Heard, x.Said, x.Interrupted, x.Engine,
 			db.JSON[[]string]{V: x.Tools}, x.Transcribed, x.Endpoint, x.FirstWords, x.FirstClip, x.FirstAudio)
 		return err
@@ -147,7 +147,7 @@ func (s *Service) DeleteCall(ctx context.Context, tx db.Querier, org, call strin
 
 // DeleteBefore deletes turns and utterances of an organisation from before a time.
 func (s *Service) DeleteBefore(ctx context.Context, org string, before time.Time) (gone int64, err error) {
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		gone = 0
 		for _, q := range []string{`DELETE FROM assistant_turns WHERE org_id = $1 AND at < $2`,
 			`DELETE FROM assistant_words WHERE org_id = $1 AND began_at < $2`} {

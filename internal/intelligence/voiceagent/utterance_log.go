@@ -53,7 +53,7 @@ func (d *utteranceLog) write(ctx context.Context, w Utterance) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	if err := d.s.insertUtterance(ctx, d.org, d.call, w); err != nil {
-		d.s.Log.Error("words of a voice agent not kept", "call", d.call, "err", err)
+		d.s.cfg.Log.Error("words of a voice agent not kept", "call", d.call, "err", err)
 	}
 }
 
@@ -67,7 +67,7 @@ func (d *utteranceLog) close() {
 
 // add queues an utterance without the numbers that the organisation removes. It may wait for the next utterance.
 func (d *utteranceLog) add(agent bool, text string, began, ended time.Time) {
-	if text == "" || began.IsZero() || d.s.DB == nil {
+	if text == "" || began.IsZero() || d.s.cfg.DB == nil {
 		return
 	}
 	if ended.Before(began) {
@@ -97,16 +97,16 @@ func (d *utteranceLog) release(complete []redact.Passage) {
 		select {
 		case d.queue <- w:
 		default:
-			d.s.Log.Error("words of a voice agent not kept: the database is too slow", "call", d.call)
+			d.s.cfg.Log.Error("words of a voice agent not kept: the database is too slow", "call", d.call)
 		}
 	}
 }
 
 // policy returns what an organisation removes from stored words. If that cannot be read, every number is removed.
 func (s *Service) policy(ctx context.Context, org string) redact.Policy {
-	p, err := s.Redactions.Redaction(ctx, org)
+	p, err := s.cfg.Redactions.Redaction(ctx, org)
 	if err != nil {
-		s.Log.Warn("redaction of an organisation not read: all numbers are removed", "org", org, "err", err)
+		s.cfg.Log.Warn("redaction of an organisation not read: all numbers are removed", "org", org, "err", err)
 		return redact.Policy{Kinds: redact.Kinds}
 	}
 	return p
@@ -170,7 +170,7 @@ func (s *Service) insertUtterance(ctx context.Context, org, call string, w Utter
 		speaker = agentSpeaker
 	}
 	const q = `INSERT INTO assistant_words (org_id, call_id, id, talk, speaker, said, began_at, ended_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		_, err := tx.Exec(ctx, q, org, call, db.NewID("said"), w.ConversationID, speaker, w.Text, db.At(w.Began), db.At(w.Ended))
 		return err
 	})

@@ -148,7 +148,7 @@ type UtteranceObserver interface {
 
 // Service runs conversations. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg                Config
 	utteranceObservers []UtteranceObserver
 	stall              time.Duration // stallTimeout, unless a test sets it
 
@@ -162,7 +162,7 @@ type Service struct {
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c, "Transcriber", "Models", "Realtime")
-	return &Service{Config: c, stall: stallTimeout}
+	return &Service{cfg: c, stall: stallTimeout}
 }
 
 // Observe adds an observer. It panics if o is no UtteranceObserver. Call it before the first conversation.
@@ -178,7 +178,7 @@ func (s *Service) Reserve(ctx context.Context) (leave func(), err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.MaxConversations > 0 && s.active >= s.MaxConversations {
+	if s.cfg.MaxConversations > 0 && s.active >= s.cfg.MaxConversations {
 		return nil, fmt.Errorf("%d callers talk to agents already, as many as this server lets (--max-agents)", s.active)
 	}
 	s.active++
@@ -199,7 +199,7 @@ type languageChecker interface {
 // CheckHeard returns an error if callers who speak a language are not understood. A RealtimeEngine is assumed to
 // understand all.
 func (s *Service) CheckHeard(language string) error {
-	if c, ok := s.Transcriber.(languageChecker); ok && s.Realtime == nil {
+	if c, ok := s.cfg.Transcriber.(languageChecker); ok && s.cfg.Realtime == nil {
 		return c.CheckLanguage(language)
 	}
 	return nil
@@ -210,7 +210,7 @@ func (s *Service) CheckLanguage(language string) error {
 	if err := s.CheckHeard(language); err != nil {
 		return err
 	}
-	if c, ok := s.Synthesizer.(languageChecker); ok {
+	if c, ok := s.cfg.Synthesizer.(languageChecker); ok {
 		return c.CheckLanguage(language)
 	}
 	return nil
@@ -219,15 +219,15 @@ func (s *Service) CheckLanguage(language string) error {
 // Ready returns why no conversation is possible; nil if it is.
 func (s *Service) Ready(ctx context.Context) error {
 	switch {
-	case s.Realtime != nil:
-	case s.Models == nil:
+	case s.cfg.Realtime != nil:
+	case s.cfg.Models == nil:
 		return errNoAgent
-	case s.Transcriber == nil:
+	case s.cfg.Transcriber == nil:
 		return errNoRecognition
 	default:
-		if err := s.Transcriber.Ready(ctx); err != nil {
+		if err := s.cfg.Transcriber.Ready(ctx); err != nil {
 			return err
 		}
 	}
-	return s.Synthesizer.Ready(ctx)
+	return s.cfg.Synthesizer.Ready(ctx)
 }

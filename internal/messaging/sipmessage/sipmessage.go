@@ -49,12 +49,12 @@ type OwnNumbers interface {
 
 // Service sends messages to phones, and receives messages from phones and trunks. Set the SIP server with Attach.
 type Service struct {
-	Config
+	cfg Config
 	sip *sip.Server
 }
 
 // New returns a service that cannot send before Attach.
-func New(c Config) *Service { return &Service{Config: c} }
+func New(c Config) *Service { return &Service{cfg: c} }
 
 // Attach sets the server that sends the requests. Call it before the first message.
 func (s *Service) Attach(server *sip.Server) { s.sip = server }
@@ -86,13 +86,13 @@ func (*Service) QueryStatus(context.Context, sms.Outgoing) (sms.Result, error) {
 // recipient returns the user with an extension, or the user to whom a number is assigned. It is empty if there is none.
 func (s *Service) recipient(ctx context.Context, org, to string) (string, error) {
 	if !strings.HasPrefix(to, "+") {
-		u, err := s.Users.ByExtension(ctx, s.DB.Read(ctx), org, to)
+		u, err := s.cfg.Users.ByExtension(ctx, s.cfg.DB.Read(ctx), org, to)
 		if db.IsNone(err) {
 			return "", nil
 		}
 		return u.ID, err
 	}
-	n, _, err := s.OwnNumber.OwnNumber(ctx, s.DB.Read(ctx), org, to)
+	n, _, err := s.cfg.OwnNumber.OwnNumber(ctx, s.cfg.DB.Read(ctx), org, to)
 	return n.UserID, err
 }
 
@@ -110,8 +110,8 @@ func (s *Service) sendToPhones(ctx context.Context, o sms.Outgoing, userID strin
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	from := sipmsg.Address{URI: sipmsg.URI{User: o.From, Host: s.SIPDomain}}
-	to := sipmsg.Address{URI: sipmsg.URI{User: strings.TrimPrefix(o.To, "ext:"), Host: s.SIPDomain}}
+	from := sipmsg.Address{URI: sipmsg.URI{User: o.From, Host: s.cfg.SIPDomain}}
+	to := sipmsg.Address{URI: sipmsg.URI{User: strings.TrimPrefix(o.To, "ext:"), Host: s.cfg.SIPDomain}}
 	answers := make([]answer, len(all))
 	var running sync.WaitGroup
 	for i, b := range all {
@@ -134,15 +134,15 @@ func (s *Service) bindings(ctx context.Context, org, userID string) ([]sip.Bindi
 	if userID == "" {
 		return nil, nil
 	}
-	o, err := s.Orgs.Get(ctx, org)
+	o, err := s.cfg.Orgs.Get(ctx, org)
 	if err != nil || o.IsBlocked() {
 		return nil, err
 	}
-	u, err := s.Directory.CachedUser(ctx, org, userID)
+	u, err := s.cfg.Directory.CachedUser(ctx, org, userID)
 	if err != nil || u.Status == user.Suspended {
 		return nil, err
 	}
-	bound, err := s.Devices.BindingsOfUser(ctx, org, userID)
+	bound, err := s.cfg.Devices.BindingsOfUser(ctx, org, userID)
 	return directory.BindingsOf(bound), err
 }
 
@@ -245,7 +245,7 @@ func (s *Service) status(m *sip.Message, err error) int {
 	case errors.As(err, &e):
 		return 403
 	}
-	s.Log.Error("message not stored", "account", m.Account, "trunk", m.TrunkID, "err", err)
+	s.cfg.Log.Error("message not stored", "account", m.Account, "trunk", m.TrunkID, "err", err)
 	return 500
 }
 
@@ -259,20 +259,20 @@ func (s *Service) receive(ctx context.Context, m *sip.Message) error {
 	if m.TrunkID != "" {
 		return s.fromTrunk(ctx, m, in)
 	}
-	caller, err := s.Directory.Caller(ctx, m.Account)
+	caller, err := s.cfg.Directory.Caller(ctx, m.Account)
 	if err != nil {
 		return err
 	}
 	in.Org, in.UserID, in.Sandbox, in.Internal, in.From = caller.Org, caller.UserID, caller.Sandbox, true, caller.Extension
-	_, inside, err := s.Directory.Extension(ctx, caller.Org, in.To)
+	_, inside, err := s.cfg.Directory.Extension(ctx, caller.Org, in.To)
 	if err == nil && !inside {
-		_, inside, err = s.OwnNumber.OwnNumber(ctx, s.DB.Read(ctx), caller.Org, in.To)
+		_, inside, err = s.cfg.OwnNumber.OwnNumber(ctx, s.cfg.DB.Read(ctx), caller.Org, in.To)
 	}
 	if err != nil {
 		return err
 	}
 	if inside {
-		_, err = s.Messages.Receive(ctx, in)
+		_, err = s.cfg.Messages.Receive(ctx, in)
 		return err
 	}
 	return s.sendOutside(ctx, caller, in)
@@ -283,11 +283,11 @@ func (s *Service) sendOutside(ctx context.Context, caller pbx.Caller, in sms.Inc
 	if len(in.Media) > 0 {
 		return errUndecodable
 	}
-	n, err := s.Numbers.CallerID(ctx, s.DB.Read(ctx), caller.Org, caller.UserID)
+	n, err := s.cfg.Numbers.CallerID(ctx, s.cfg.DB.Read(ctx), caller.Org, caller.UserID)
 	if err != nil {
 		return err
 	}
-	_, err = s.Messages.SendFromPhone(ctx, sms.PhoneMessage{Org: caller.Org, UserID: caller.UserID, From: n.Number, To: in.To,
+	_, err = s.cfg.Messages.SendFromPhone(ctx, sms.PhoneMessage{Org: caller.Org, UserID: caller.UserID, From: n.Number, To: in.To,
 		Body: in.Body, Reference: in.Reference, Sandbox: caller.Sandbox})
 	return err
 }
@@ -295,12 +295,12 @@ func (s *Service) sendOutside(ctx context.Context, caller pbx.Caller, in sms.Inc
 // fromTrunk stores a message from a trunk for one of its numbers.
 func (s *Service) fromTrunk(ctx context.Context, m *sip.Message, in sms.Incoming) error {
 	org, trunk, _ := strings.Cut(m.TrunkID, "/")
-	t, err := s.Directory.TrunkIn(ctx, org, trunk)
+	t, err := s.cfg.Directory.TrunkIn(ctx, org, trunk)
 	if err != nil {
 		return err
 	}
 	t.Source = m.Source.Addr()
-	to, ok, err := s.Directory.Number(ctx, t, in.To)
+	to, ok, err := s.cfg.Directory.Number(ctx, t, in.To)
 	if err != nil {
 		return err
 	}
@@ -311,6 +311,6 @@ func (s *Service) fromTrunk(ctx context.Context, m *sip.Message, in sms.Incoming
 		in.From = e164
 	}
 	in.Org, in.To, in.Sandbox = to.Org, to.Number, to.Sandbox
-	_, err = s.Messages.Receive(ctx, in)
+	_, err = s.cfg.Messages.Receive(ctx, in)
 	return err
 }

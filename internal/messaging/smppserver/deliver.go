@@ -86,8 +86,8 @@ const receiptDelay = 300 * time.Millisecond
 // enqueueReceipts creates the jobs that deliver receipts.
 func (s *Service) enqueueReceipts(ctx context.Context, tx db.Querier, org, application string, ids ...string) error {
 	for _, id := range ids {
-		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: application, Kind: receiptJob, Args: receiptArgs{id},
-			UniqueKey: receiptJob + " " + org + " " + id, RunAt: s.Clock.Now().Add(receiptDelay)})
+		err := s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: application, Kind: receiptJob, Args: receiptArgs{id},
+			UniqueKey: receiptJob + " " + org + " " + id, RunAt: s.cfg.Clock.Now().Add(receiptDelay)})
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (s *Service) MessageReceived(ctx context.Context, tx db.Querier, org string
 		if !a.usesNumber(n.ID) {
 			continue
 		}
-		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: a.ID, Kind: messageJob, Args: messageArgs{a.ID, m.ID},
+		err := s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: a.ID, Kind: messageJob, Args: messageArgs{a.ID, m.ID},
 			UniqueKey: messageJob + " " + a.ID + " " + m.ID, OrderKey: messageJob + " " + a.ID + " " + m.ConversationID})
 		if err != nil {
 			return err
@@ -122,7 +122,7 @@ func (s *Service) deliverReceipt(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&arg); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	x, err := getSubmission(ctx, s.DB.Read(ctx), j.Org, arg.ID)
+	x, err := getSubmission(ctx, s.cfg.DB.Read(ctx), j.Org, arg.ID)
 	if db.IsNone(err) || err == nil && x.receipt == smpp.ReceiptNever {
 		return nil
 	}
@@ -131,17 +131,17 @@ func (s *Service) deliverReceipt(ctx context.Context, j job.Job) error {
 	}
 	m := sms.Message{Status: sms.Failed, CreatedAt: x.at}
 	if x.message != "" {
-		if m, err = s.Messages.Find(ctx, s.DB.Read(ctx), j.Org, x.message); err != nil {
+		if m, err = s.cfg.Messages.Find(ctx, s.cfg.DB.Read(ctx), j.Org, x.message); err != nil {
 			return ignoreNotFound(err)
 		}
 	}
-	a, err := get(ctx, s.DB.Read(ctx), j.Org, x.application)
+	a, err := get(ctx, s.cfg.DB.Read(ctx), j.Org, x.application)
 	if err != nil || !a.Enabled {
 		return ignoreNotFound(err)
 	}
 	state, code := stateOf(m)
 	err = s.server.Receipt(ctx, a.account(), smpp.Receipt{MessageID: x.id, From: x.destination, To: x.source, State: state, Error: code,
-		Submitted: x.at.Time, Done: s.Clock.Now(), Text: m.Body})
+		Submitted: x.at.Time, Done: s.cfg.Clock.Now(), Text: m.Body})
 	return s.deliveryResult(a, m.CreatedAt.Time, err)
 }
 
@@ -151,11 +151,11 @@ func (s *Service) deliverMessage(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&arg); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	a, err := get(ctx, s.DB.Read(ctx), j.Org, arg.Application)
+	a, err := get(ctx, s.cfg.DB.Read(ctx), j.Org, arg.Application)
 	if err != nil || !a.Enabled {
 		return ignoreNotFound(err)
 	}
-	m, err := s.Messages.Find(ctx, s.DB.Read(ctx), j.Org, arg.Message)
+	m, err := s.cfg.Messages.Find(ctx, s.cfg.DB.Read(ctx), j.Org, arg.Message)
 	if err != nil {
 		return ignoreNotFound(err)
 	}
@@ -194,13 +194,13 @@ func (s *Service) deliveryResult(a Application, since time.Time, err error) erro
 	case err == nil:
 		return nil
 	case errors.As(err, &e) && e.Outcome == smpp.Permanent:
-		s.Log.Warn("smpp: an application refused a delivery permanently", "application", a.ID, "err", err)
+		s.cfg.Log.Warn("smpp: an application refused a delivery permanently", "application", a.ID, "err", err)
 		return nil
-	case s.Clock.Now().Sub(since) > deliveryRetention:
-		s.Log.Warn("smpp: a delivery to an application expired", "application", a.ID, "err", err)
+	case s.cfg.Clock.Now().Sub(since) > deliveryRetention:
+		s.cfg.Log.Warn("smpp: a delivery to an application expired", "application", a.ID, "err", err)
 		return nil
 	case errors.Is(err, smpp.ErrNotBound):
-		return &job.Retry{After: retryDelay(s.Clock.Now().Sub(since)), NotCounted: true, Cause: err}
+		return &job.Retry{After: retryDelay(s.cfg.Clock.Now().Sub(since)), NotCounted: true, Cause: err}
 	case errors.As(err, &e) && e.Wait > 0:
 		return &job.Retry{After: e.Wait, NotCounted: true, Cause: err}
 	}

@@ -19,7 +19,7 @@ const (
 
 // loginGuard counts wrong passwords by address; IPv6 addresses by /64.
 type loginGuard struct {
-	BanConfig
+	cfg     BanConfig
 	now     func() time.Time
 	mu      sync.Mutex // guards sources
 	sources map[netip.Prefix]*sourceRecord
@@ -31,15 +31,15 @@ type sourceRecord struct {
 }
 
 func (g *loginGuard) init(b BanConfig, now func() time.Time) {
-	g.BanConfig, g.now, g.sources = b, now, map[netip.Prefix]*sourceRecord{}
-	if g.MaxFailures == 0 {
-		g.MaxFailures = 10
+	g.cfg, g.now, g.sources = b, now, map[netip.Prefix]*sourceRecord{}
+	if g.cfg.MaxFailures == 0 {
+		g.cfg.MaxFailures = 10
 	}
-	if g.FirstBan == 0 {
-		g.FirstBan = 5 * time.Minute
+	if g.cfg.FirstBan == 0 {
+		g.cfg.FirstBan = 5 * time.Minute
 	}
-	if g.MaxBan == 0 {
-		g.MaxBan = 24 * time.Hour
+	if g.cfg.MaxBan == 0 {
+		g.cfg.MaxBan = 24 * time.Hour
 	}
 }
 
@@ -79,10 +79,10 @@ func (g *loginGuard) recordFailure(host string) time.Duration {
 	if now.Sub(x.windowStart) >= time.Minute {
 		x.windowStart, x.failures = now, 0
 	}
-	if x.failures++; x.failures < g.MaxFailures || now.Before(x.bannedUntil) {
+	if x.failures++; x.failures < g.cfg.MaxFailures || now.Before(x.bannedUntil) {
 		return max(0, x.bannedUntil.Sub(now))
 	}
-	d := min(g.FirstBan<<min(x.bans, 20), g.MaxBan)
+	d := min(g.cfg.FirstBan<<min(x.bans, 20), g.cfg.MaxBan)
 	x.failures, x.bannedUntil = 0, now.Add(d)
 	x.bans++
 	return d

@@ -35,7 +35,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Applica
 	if err != nil {
 		return nil, err
 	}
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	of := func() *db.Filter {
 		return db.Where(`SELECT `+columns+` FROM sms_applications WHERE org_id = $1`, access.Org(ctx))
 	}
@@ -79,13 +79,13 @@ const (
 
 // Create adds an application and returns its credentials.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Secret], error) {
-	b, now := in.Body, db.At(s.Clock.Now())
+	b, now := in.Body, db.At(s.cfg.Clock.Now())
 	a := Application{ID: db.NewID("sma"), Name: strings.TrimSpace(b.Name), SystemID: strings.ToLower(seal.Random(systemIDLength)),
 		Enabled: true, Numbers: b.Numbers,
 		MaxBinds: b.MaxBinds, RatePerSecond: b.RatePerSecond, DefaultAlphabet: b.DefaultAlphabet, CreatedAt: now, UpdatedAt: now,
 		org: access.Org(ctx)}
 	password := s.setNewPassword(&a)
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := s.validate(ctx, tx, &a); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (s *Service) setNewPassword(a *Application) string {
 }
 
 func (s *Service) passwordDigest(systemID, password string) string {
-	return s.Digester.Digest("smpp " + systemID + " " + password)
+	return s.cfg.Digester.Digest("smpp " + systemID + " " + password)
 }
 
 // OneIn has the id of an application.
@@ -115,7 +115,7 @@ type OneIn struct {
 
 // Get returns an application.
 func (s *Service) Get(ctx context.Context, in *OneIn) (*op.Out[Application], error) {
-	a, err := s.find(ctx, s.DB.Read(ctx), in.ID)
+	a, err := s.find(ctx, s.cfg.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ type partRow struct {
 func (p partStore) Add(ctx context.Context, f smpp.Fragment) (a smpp.AddResult, err error) {
 	org, id := splitAccount(f.Key.Account)
 	key := partKey(f.Key)
-	err = p.s.DB.Tx(ctx, func(tx db.Querier) (err error) {
+	err = p.s.cfg.DB.Tx(ctx, func(tx db.Querier) (err error) {
 		if err := lockApplication(ctx, tx, org, id); err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (p partStore) responseReceived(ctx context.Context, tx db.Querier, org stri
 	if bind == "" || string(bind) == f.Bind || p.s.server.IsBound(f.Key.Account, string(bind)) {
 		return true, nil
 	}
-	_, err = tx.Exec(ctx, `UPDATE sms_submissions SET bind = $3, node = $4 WHERE org_id = $1 AND id = $2`, org, id, f.Bind, p.s.Node)
+	_, err = tx.Exec(ctx, `UPDATE sms_submissions SET bind = $3, node = $4 WHERE org_id = $1 AND id = $2`, org, id, f.Bind, p.s.cfg.Node)
 	return false, err
 }
 
@@ -142,7 +142,7 @@ func (p partStore) insert(ctx context.Context, tx db.Querier, org, id, key strin
 	const q = `INSERT INTO sms_parts (org_id, application_id, part_key, sequence, id, peer, fragment, checksum, done, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, FALSE, $9)`
 	_, err := tx.Exec(ctx, q, org, id, key, int(f.Sequence), f.MessageID, f.Message.Destination.String(), db.AsJSON(f), checksum(f),
-		db.At(p.s.Clock.Now()))
+		db.At(p.s.cfg.Clock.Now()))
 	if err != nil {
 		return fmt.Errorf("write part: %w", err)
 	}
@@ -160,7 +160,7 @@ func (p partStore) Done(ctx context.Context, k smpp.Key, handedOn bool) error {
 		return nil
 	}
 	org, id := splitAccount(k.Account)
-	return p.s.DB.Tx(ctx, func(tx db.Querier) error {
+	return p.s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `UPDATE sms_parts SET done = TRUE WHERE org_id = $1 AND application_id = $2 AND part_key = $3`
 		_, err := tx.Exec(ctx, q, org, id, partKey(k))
 		return err
@@ -176,7 +176,7 @@ func (p partStore) Expired(ctx context.Context, before time.Time) (late [][]smpp
 	const q = `SELECT fragment FROM sms_parts p WHERE done = FALSE AND EXISTS (SELECT 1 FROM sms_parts o WHERE o.org_id = p.org_id
 			AND o.application_id = p.application_id AND o.part_key = p.part_key AND o.created_at < $1)
 		ORDER BY org_id, application_id, part_key, sequence LIMIT 1000`
-	rows, err := p.s.DB.Read(ctx).Query(ctx, q, db.At(before))
+	rows, err := p.s.cfg.DB.Read(ctx).Query(ctx, q, db.At(before))
 	if err != nil {
 		return nil, fmt.Errorf("find late parts: %w", err)
 	}
@@ -197,17 +197,17 @@ func (p partStore) Expired(ctx context.Context, before time.Time) (late [][]smpp
 
 // deleteOld deletes expired parts and submissions. It deletes nothing while the clock is not trusted.
 func (p partStore) deleteOld(ctx context.Context, before time.Time) error {
-	if p.s.MayDelete.Check() != nil {
+	if p.s.cfg.MayDelete.Check() != nil {
 		return nil
 	}
-	return p.s.DB.Tx(ctx, func(tx db.Querier) error {
+	return p.s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: parts of all applications expire
 		const q = `DELETE FROM sms_parts WHERE done = TRUE AND created_at < $1 OR created_at < $2`
-		if _, err := tx.Exec(ctx, q, db.At(before), db.At(p.s.Clock.Now().Add(-duplicateWindow))); err != nil {
+		if _, err := tx.Exec(ctx, q, db.At(before), db.At(p.s.cfg.Clock.Now().Add(-duplicateWindow))); err != nil {
 			return err
 		}
 		// tenant: submissions of all applications expire
-		_, err := tx.Exec(ctx, `DELETE FROM sms_submissions WHERE created_at < $1`, db.At(p.s.Clock.Now().Add(-submissionRetention)))
+		_, err := tx.Exec(ctx, `DELETE FROM sms_submissions WHERE created_at < $1`, db.At(p.s.cfg.Clock.Now().Add(-submissionRetention)))
 		return err
 	})
 }

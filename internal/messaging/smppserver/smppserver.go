@@ -75,7 +75,7 @@ type Environments interface {
 
 // Service is the SMPP server with its accounts. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg     Config
 	server  *smpp.Server
 	guard   loginGuard
 	running sync.WaitGroup
@@ -92,7 +92,7 @@ func New(c Config) (*Service, error) {
 	if c.PartsAge == 0 {
 		c.PartsAge = 5 * time.Minute
 	}
-	s := &Service{Config: c, textByAccount: map[string]smpp.TextSettings{}, progress: map[string]smpp.Result{}}
+	s := &Service{cfg: c, textByAccount: map[string]smpp.TextSettings{}, progress: map[string]smpp.Result{}}
 	s.guard.init(c.Bans, c.Clock.Now)
 	var err error
 	s.server, err = smpp.NewServer(smpp.ServerConfig{Handler: handler{s}, Binds: handler{s}, Parts: partStore{s}, PartsAge: c.PartsAge,
@@ -118,7 +118,7 @@ func (s *Service) background(what string, f func(ctx context.Context) error) {
 		ctx, cancel := context.WithTimeout(context.Background(), backgroundTimeout)
 		defer cancel()
 		if err := f(ctx); err != nil {
-			s.Log.Warn("smpp: "+what, "err", err)
+			s.cfg.Log.Warn("smpp: "+what, "err", err)
 		}
 	})
 }
@@ -145,7 +145,7 @@ func splitAccount(account string) (org, id string) {
 
 // withPrincipal returns a context with the application as the principal.
 func (s *Service) withPrincipal(ctx context.Context, a Application) (context.Context, error) {
-	env, err := s.Environments.Environment(ctx, a.org)
+	env, err := s.cfg.Environments.Environment(ctx, a.org)
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}

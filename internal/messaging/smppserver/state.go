@@ -48,14 +48,14 @@ var faults = map[string]faultState{
 // queryStatus returns the state of a message of an application (query_sm, §4.8).
 func (s *Service) queryStatus(ctx context.Context, account, id string) (a smpp.QueryResponse, err error) {
 	org, application := splitAccount(account)
-	x, err := getSubmission(ctx, s.DB.Read(ctx), org, id)
+	x, err := getSubmission(ctx, s.cfg.DB.Read(ctx), org, id)
 	if db.IsNone(err) || err == nil && x.application != application {
 		return a, smpp.BadMessageID
 	}
 	if err != nil || x.message == "" {
 		return smpp.QueryResponse{State: smpp.Undeliverable}, err
 	}
-	m, err := s.Messages.Find(ctx, s.DB.Read(ctx), org, x.message)
+	m, err := s.cfg.Messages.Find(ctx, s.cfg.DB.Read(ctx), org, x.message)
 	if err != nil {
 		return a, smpp.BadMessageID
 	}

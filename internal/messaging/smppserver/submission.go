@@ -37,8 +37,8 @@ func isSubmitted(ctx context.Context, tx db.Querier, org, id string) (known bool
 
 // fingerprint returns a digest that distinguishes messages.
 func (s *Service) fingerprint(in smpp.Incoming) string {
-	return s.Digester.Digest(fmt.Sprintf("submission %q %q %q %q %q %d", in.Account, in.From.String(), in.To.String(), in.Text, in.Schedule,
-		in.Reference))
+	return s.cfg.Digester.Digest(fmt.Sprintf("submission %q %q %q %q %q %d", in.Account, in.From.String(), in.To.String(), in.Text,
+		in.Schedule, in.Reference))
 }
 
 // storeSubmission stores the identifiers under which a message was acknowledged.
@@ -49,7 +49,7 @@ func (s *Service) storeSubmission(ctx context.Context, tx db.Querier, a Applicat
 	digest := s.fingerprint(in)
 	for i, id := range in.MessageIDs {
 		_, err := tx.Exec(ctx, q, a.org, id, a.ID, message, int(in.Receipts[i]), db.AsJSON(in.From), db.AsJSON(in.To), peer, digest,
-			db.Null(in.Bind), s.Node, db.At(s.Clock.Now()))
+			db.Null(in.Bind), s.cfg.Node, db.At(s.cfg.Clock.Now()))
 		if err != nil {
 			return fmt.Errorf("write submission: %w", err)
 		}
@@ -63,7 +63,7 @@ func (s *Service) findRepeated(ctx context.Context, tx db.Querier, a Application
 	const q = `SELECT message_id, bind FROM sms_submissions
 		WHERE org_id = $1 AND application_id = $2 AND digest = $3 AND created_at >= $4 AND bind IS NOT NULL ORDER BY created_at, id
 		LIMIT 200`
-	rows, err := tx.Query(ctx, q, a.org, a.ID, s.fingerprint(in), db.At(s.Clock.Now().Add(-duplicateWindow)))
+	rows, err := tx.Query(ctx, q, a.org, a.ID, s.fingerprint(in), db.At(s.cfg.Clock.Now().Add(-duplicateWindow)))
 	if err != nil {
 		return "", fmt.Errorf("find submission: %w", err)
 	}
@@ -86,11 +86,11 @@ func (s *Service) acceptRepeated(ctx context.Context, tx db.Querier, a Applicati
 	if _, err := tx.Exec(ctx, q, a.org, message); err != nil {
 		return fmt.Errorf("change submission: %w", err)
 	}
-	m, err := s.Messages.Find(ctx, tx, a.org, message)
+	m, err := s.cfg.Messages.Find(ctx, tx, a.org, message)
 	if err != nil {
 		return fmt.Errorf("find message: %w", err)
 	}
-	s.Log.Info("smpp: a repeated message was recognised; its first response was lost", "application", a.ID, "message", message)
+	s.cfg.Log.Info("smpp: a repeated message was recognised; its first response was lost", "application", a.ID, "message", message)
 	if err := s.storeSubmission(ctx, tx, a, in, message, m.ToNumber); err != nil {
 		return err
 	}
@@ -101,14 +101,15 @@ func (s *Service) acceptRepeated(ctx context.Context, tx db.Querier, a Applicati
 // opposite meaning. Receipts report it as undeliverable. They are omitted if a newer message went to the same
 // recipient, because that is probably a repetition.
 func (s *Service) rejectIncomplete(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) error {
-	s.Log.Warn("smpp: an incomplete message was not sent", "application", a.ID, "parts", in.Parts, "missing", in.Missing)
+	s.cfg.Log.Warn("smpp: an incomplete message was not sent", "application", a.ID, "parts", in.Parts, "missing", in.Missing)
 	peer, err := s.recipient(ctx, a, in.To)
 	if err != nil {
 		return err
 	}
 	newer := false
 	const q = `SELECT EXISTS (SELECT 1 FROM sms_submissions WHERE org_id = $1 AND application_id = $2 AND peer = $3 AND created_at >= $4)`
-	if err := tx.QueryRow(ctx, q, a.org, a.ID, peer, db.At(s.Clock.Now().Add(-s.PartsAge-time.Minute))).Scan(&newer); err != nil || newer {
+	if err := tx.QueryRow(ctx, q, a.org, a.ID, peer, db.At(s.cfg.Clock.Now().Add(-s.cfg.PartsAge-time.Minute))).Scan(&newer); err != nil ||
+		newer {
 		return err
 	}
 	in.Bind = ""
@@ -141,7 +142,7 @@ func (s *Service) Recover(ctx context.Context, node string, alive time.Time) err
 	if alive.IsZero() {
 		return nil
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: all connections of a node end with it
 		const q = `UPDATE sms_submissions SET bind = NULL, node = NULL WHERE bind IS NOT NULL AND node = $1 AND created_at < $2`
 		_, err := tx.Exec(ctx, q, node, db.At(alive.Add(-responseGrace)))

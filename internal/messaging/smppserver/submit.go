@@ -16,7 +16,7 @@ import (
 // handleMessage stores a submitted message like POST /sms, and returns after the commit.
 func (s *Service) handleMessage(ctx context.Context, in smpp.Incoming) error {
 	org, id := splitAccount(in.Account)
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		a, err := get(ctx, tx, org, id)
 		switch {
 		case db.IsNone(err) || err == nil && !a.Enabled:
@@ -52,7 +52,7 @@ func (s *Service) submit(ctx context.Context, tx db.Querier, a Application, in s
 	if err != nil {
 		return err
 	}
-	m, err := s.Messages.Submit(behalf, tx, in.MessageIDs[0], b)
+	m, err := s.cfg.Messages.Submit(behalf, tx, in.MessageIDs[0], b)
 	if err != nil {
 		return err
 	}
@@ -85,9 +85,9 @@ func (s *Service) createRequest(ctx context.Context, tx db.Querier, a Applicatio
 
 // senderNumber returns the number from which a message is sent, if the application may use it.
 func (s *Service) senderNumber(ctx context.Context, tx db.Querier, a Application, from smpp.Address) (sms.OwnNumber, error) {
-	n, ok, err := s.Numbers.OwnNumber(ctx, tx, a.org, from.String())
+	n, ok, err := s.cfg.Numbers.OwnNumber(ctx, tx, a.org, from.String())
 	if err == nil && !ok && mayBeInternational(from) {
-		n, ok, err = s.Numbers.OwnNumber(ctx, tx, a.org, "+"+from.Digits)
+		n, ok, err = s.cfg.Numbers.OwnNumber(ctx, tx, a.org, "+"+from.Digits)
 	}
 	if err != nil {
 		return n, fmt.Errorf("find number: %w", err)
@@ -122,7 +122,7 @@ func (s *Service) recipient(ctx context.Context, a Application, to smpp.Address)
 	if to.TON == 1 || !mayBeInternational(to) {
 		return to.String(), nil
 	}
-	_, ok, err := s.Numbers.ParseNumber(ctx, a.org, to.Digits)
+	_, ok, err := s.cfg.Numbers.ParseNumber(ctx, a.org, to.Digits)
 	if err == nil && !ok {
 		return "+" + to.Digits, nil
 	}
@@ -134,7 +134,7 @@ func (s *Service) parseSchedule(text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
-	at, err := smpp.ParseTime(text, s.Clock.Now())
+	at, err := smpp.ParseTime(text, s.cfg.Clock.Now())
 	if err != nil {
 		return "", err
 	}

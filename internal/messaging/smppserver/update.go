@@ -74,7 +74,7 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Secret], er
 // change stores a changed application. apply reports whether the application must be disconnected.
 func (s *Service) change(ctx context.Context, one OneIn, match op.Match, apply func(a *Application) (again bool)) (a Application,
 	err error) {
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if a, err = s.find(ctx, tx, one.ID); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (s *Service) change(ctx context.Context, one OneIn, match op.Match, apply f
 		if err := s.validate(ctx, tx, &a); err != nil {
 			return err
 		}
-		a.UpdatedAt = db.At(s.Clock.Now())
+		a.UpdatedAt = db.At(s.cfg.Clock.Now())
 		return update(ctx, tx, a)
 	})
 	return a, err
@@ -109,7 +109,7 @@ type DeleteIn struct {
 
 // Delete deletes an application. Its submitted messages are still sent, but without receipts.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		a, err := s.find(ctx, tx, in.ID)
 		if err != nil {
 			return err
@@ -147,7 +147,7 @@ func (s *Service) validate(ctx context.Context, q db.Querier, a *Application) er
 	want(len(a.Numbers) <= maxNumbers, "numbers", "too_many", "at most 500")
 	ids := make([]string, 0, len(a.Numbers))
 	for i, text := range a.Numbers[:min(len(a.Numbers), maxNumbers)] {
-		own, ok, err := s.Numbers.OwnNumber(ctx, q, a.org, text)
+		own, ok, err := s.cfg.Numbers.OwnNumber(ctx, q, a.org, text)
 		if err != nil {
 			return fmt.Errorf("find number: %w", err)
 		}

@@ -83,7 +83,7 @@ func scanConversation(scan func(...any) error) (Conversation, error) {
 // addDetails sets the fields that come from opt-outs and contacts.
 func (s *Service) addDetails(ctx context.Context, q db.Querier, c *Conversation) (err error) {
 	c.OptedOut, err = s.isOptedOut(ctx, q, c.org, deref(c.NumberID), c.PeerNumber)
-	c.Contact = s.Contacts.LookupContact(ctx, c.org, c.PeerNumber)
+	c.Contact = s.cfg.Contacts.LookupContact(ctx, c.org, c.PeerNumber)
 	return err
 }
 
@@ -132,7 +132,7 @@ func (s *Service) Conversations(ctx context.Context, in *ConversationsIn) (*op.O
 	if err != nil {
 		return nil, err
 	}
-	q, org := s.DB.Read(ctx), access.Org(ctx)
+	q, org := s.cfg.DB.Read(ctx), access.Org(ctx)
 	text, args := in.filter(org).Page("last_message_at", strings.HasPrefix(in.Sort, "-"), after.Int, after.ID, in.Limit).SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
@@ -169,7 +169,7 @@ type OneConversation struct {
 
 // GetConversation returns one conversation.
 func (s *Service) GetConversation(ctx context.Context, in *OneConversation) (*op.Out[Conversation], error) {
-	c, err := s.conversation(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
+	c, err := s.conversation(ctx, s.cfg.DB.Read(ctx), access.Org(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ type ConversationPatch struct {
 // UpdateConversation changes the assignee, status, tags and unread count of a conversation.
 func (s *Service) UpdateConversation(ctx context.Context, in *UpdateConversationIn) (*op.Out[Conversation], error) {
 	var c Conversation
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if c, err = s.conversation(ctx, tx, access.Org(ctx), in.ID); err != nil {
 			return err
 		}
@@ -209,8 +209,8 @@ func (s *Service) UpdateConversation(ctx context.Context, in *UpdateConversation
 		if _, err := tx.Exec(ctx, q, c.org, c.ID, c.Status, c.AssigneeID, c.UnreadCount, db.AsJSON(c.Tags), c.updatedAt); err != nil {
 			return fmt.Errorf("change conversation: %w", err)
 		}
-		return s.Outbox.Publish(ctx, tx, c.org, event.ConversationUpdated{ConversationID: c.ID, Status: c.Status, AssigneeID: c.AssigneeID,
-			UnreadCount: c.UnreadCount, At: c.updatedAt})
+		return s.cfg.Outbox.Publish(ctx, tx, c.org, event.ConversationUpdated{ConversationID: c.ID, Status: c.Status,
+			AssigneeID: c.AssigneeID, UnreadCount: c.UnreadCount, At: c.updatedAt})
 	})
 	if err != nil {
 		return nil, err
@@ -250,7 +250,7 @@ func (s *Service) applyPatch(ctx context.Context, c *Conversation, p Conversatio
 	if len(wrong) > 0 {
 		return op.Invalid(wrong...)
 	}
-	c.updatedAt = db.At(s.Clock.Now())
+	c.updatedAt = db.At(s.cfg.Clock.Now())
 	return nil
 }
 
@@ -270,7 +270,7 @@ func (s *Service) userExists(ctx context.Context, org, id string) (bool, error) 
 	if id == "" {
 		return true, nil
 	}
-	return s.Users.UserExists(ctx, org, id)
+	return s.cfg.Users.UserExists(ctx, org, id)
 }
 
 // ThreadIn is the request for a page of messages of a conversation.
@@ -283,7 +283,7 @@ type ThreadIn struct {
 
 // Messages lists the messages of a conversation, newest first; those after a message oldest first.
 func (s *Service) Messages(ctx context.Context, in *ThreadIn) (*op.Out[op.Page[Message]], error) {
-	q, org := s.DB.Read(ctx), access.Org(ctx)
+	q, org := s.cfg.DB.Read(ctx), access.Org(ctx)
 	if _, err := s.conversation(ctx, q, org, in.ID); err != nil {
 		return nil, err
 	}

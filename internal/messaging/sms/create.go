@@ -41,14 +41,14 @@ const (
 // Create stores a message that is sent at once or at its time.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Message], error) {
 	var m Message
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		m, err = s.Submit(ctx, tx, db.NewID("sms"), in.Body)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	m.Contact = s.Contacts.LookupContact(ctx, m.org, m.peer())
+	m.Contact = s.cfg.Contacts.LookupContact(ctx, m.org, m.peer())
 	return &op.Out[Message]{Body: m, Location: op.Prefix + "/sms/" + m.ID}, nil
 }
 
@@ -64,8 +64,8 @@ func (s *Service) storeAndEnqueue(ctx context.Context, tx db.Querier, m *Message
 		if err := s.publishStatus(ctx, tx, *m); err != nil {
 			return err
 		}
-		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: dueJob, Args: messageArgs{m.ID}, RunAt: m.ScheduledAt.Time,
-			UniqueKey: dueJob + " " + m.ID})
+		return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: dueJob, Args: messageArgs{m.ID},
+			RunAt: m.ScheduledAt.Time, UniqueKey: dueJob + " " + m.ID})
 	}
 	return s.enqueue(ctx, tx, *m)
 }
@@ -73,7 +73,7 @@ func (s *Service) storeAndEnqueue(ctx context.Context, tx db.Querier, m *Message
 // newMessage returns a new message for a request, or every violation in it.
 func (s *Service) newMessage(ctx context.Context, tx db.Querier, b Create) (Message, OwnNumber, error) {
 	who, _ := access.From(ctx)
-	now := db.At(s.Clock.Now())
+	now := db.At(s.cfg.Clock.Now())
 	m := Message{Direction: outbound, Status: queued, Body: b.Body, Media: attachments(b.MediaURLs), Source: "api",
 		UserID: db.Null(who.UserID).Ptr(), CreatedAt: now, Metadata: b.Metadata, Sandbox: who.Environment == access.Sandbox, org: who.OrgID}
 	if who.Kind == access.BrowserSession {
@@ -98,13 +98,13 @@ func (s *Service) newMessage(ctx context.Context, tx db.Querier, b Create) (Mess
 		return m, from, op.Invalid(wrong...)
 	}
 	m.FromNumber = from.Number
-	m.carrier, m.ToNumber, err = s.Router.RouteMessage(ctx, m.org, from, b.To)
+	m.carrier, m.ToNumber, err = s.cfg.Router.RouteMessage(ctx, m.org, from, b.To)
 	return m, from, err
 }
 
 // senderNumber returns the number from which a message is sent, or the violation.
 func (s *Service) senderNumber(ctx context.Context, tx db.Querier, org, text string) (OwnNumber, *op.Violation, error) {
-	n, ok, err := s.Numbers.OwnNumber(ctx, tx, org, text)
+	n, ok, err := s.cfg.Numbers.OwnNumber(ctx, tx, org, text)
 	var wrong op.Violation
 	switch {
 	case err != nil:

@@ -48,7 +48,7 @@ func (s *Service) EraseForNumber(ctx context.Context, tx db.Querier, org, phone 
 func (s *Service) Count(ctx context.Context, org string, since, until db.Time) (sent, received int, err error) {
 	count := func(condition string) (n int, err error) {
 		return db.Where(`SELECT id FROM messages WHERE org_id = $1`, org).And(condition).Between("created_at", since, until).Count(ctx,
-			s.DB.Read(ctx))
+			s.cfg.DB.Read(ctx))
 	}
 	if sent, err = count("direction = 'outbound' AND sent_at IS NOT NULL"); err != nil {
 		return 0, 0, err

@@ -26,7 +26,7 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Message
 	var all []Message
 	for _, side := range []struct{ direction, column string }{{inbound, "from_number"}, {outbound, "to_number"}} {
 		f := h.directionFilter(org, side.direction, side.column)
-		some, err := queryMessages(ctx, s.DB.Read(ctx), f.Page("created_at", true, h.Before, h.BeforeID, h.Limit))
+		some, err := queryMessages(ctx, s.cfg.DB.Read(ctx), f.Page("created_at", true, h.Before, h.BeforeID, h.Limit))
 		if err != nil {
 			return nil, err
 		}

@@ -68,7 +68,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Message
 	if err != nil {
 		return nil, err
 	}
-	q, org := s.DB.Read(ctx), access.Org(ctx)
+	q, org := s.cfg.DB.Read(ctx), access.Org(ctx)
 	numbers, err := s.numbersOf(ctx, org, in.ContactID)
 	if err == nil {
 		err = number.StoreForms(ctx, q, org, &in.FromNumber, &in.ToNumber)
@@ -92,7 +92,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Message
 
 func (s *Service) page(ctx context.Context, p op.Paging, all []Message, count func() (int, error)) (*op.Out[op.Page[Message]], error) {
 	for i, m := range all {
-		all[i].Contact = s.Contacts.LookupContact(ctx, m.org, m.peer())
+		all[i].Contact = s.cfg.Contacts.LookupContact(ctx, m.org, m.peer())
 	}
 	page := op.Paged(ctx, p, all, func(m Message) op.Position { return op.Position{Int: m.CreatedAt.UnixMicro(), ID: m.ID} })
 	return op.WithTotal(page, p, count)
@@ -111,13 +111,13 @@ func (s *Service) find(ctx context.Context, q db.Querier, org, id string) (Messa
 	if err != nil {
 		return m, fmt.Errorf("get message: %w", err)
 	}
-	m.Contact = s.Contacts.LookupContact(ctx, org, m.peer())
+	m.Contact = s.cfg.Contacts.LookupContact(ctx, org, m.peer())
 	return m, nil
 }
 
 // Get returns one message.
 func (s *Service) Get(ctx context.Context, in *OneIn) (*op.Out[Message], error) {
-	m, err := s.find(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
+	m, err := s.find(ctx, s.cfg.DB.Read(ctx), access.Org(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (s *Service) Get(ctx context.Context, in *OneIn) (*op.Out[Message], error) 
 // Cancel cancels a scheduled message.
 func (s *Service) Cancel(ctx context.Context, in *OneIn) (*op.Out[Message], error) {
 	var m Message
-	err := s.DB.Tx(ctx, func(tx db.Querier) (err error) {
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) (err error) {
 		if m, err = s.find(ctx, tx, access.Org(ctx), in.ID); err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ func (s *Service) formerDigest(org, phone string) string {
 }
 
 func (s *Service) digestOf(org, spelling string) string {
-	return s.Digester.Digest("opt-out " + org + " " + spelling)
+	return s.cfg.Digester.Digest("opt-out " + org + " " + spelling)
 }
 
 // isOptedOut reports whether a number must not receive messages from one of ours.
@@ -53,7 +53,7 @@ func (s *Service) addOptOut(ctx context.Context, tx db.Querier, org, phone strin
 	if err != nil || known {
 		return false, err
 	}
-	o.ID, o.Phone, o.CreatedAt = db.NewID("opt"), &phone, db.At(s.Clock.Now())
+	o.ID, o.Phone, o.CreatedAt = db.NewID("opt"), &phone, db.At(s.cfg.Clock.Now())
 	r, err := tx.Exec(ctx, q, org, s.digest(org, phone), deref(o.NumberID), o.ID, phone, o.Source, o.Keyword, o.MessageID, o.CreatedAt)
 	if err != nil {
 		return false, fmt.Errorf("write opt-out: %w", err)
@@ -104,7 +104,7 @@ func (s *Service) OptOuts(ctx context.Context, in *OptOutsIn) (*op.Out[op.Page[O
 	if err != nil {
 		return nil, err
 	}
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	narrow := func() *db.Filter {
 		return db.Where(`SELECT `+optOutColumns+` FROM opt_outs WHERE org_id = $1`, access.Org(ctx)).Equal("number_id", in.NumberID)
 	}
@@ -141,7 +141,7 @@ type OptOutCreate struct {
 // CreateOptOut adds an opt-out.
 func (s *Service) CreateOptOut(ctx context.Context, in *OptOutIn) (*op.Out[OptOut], error) {
 	org := access.Org(ctx)
-	phone, ok, err := s.Numbers.ParseNumber(ctx, org, in.Body.Phone)
+	phone, ok, err := s.cfg.Numbers.ParseNumber(ctx, org, in.Body.Phone)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (s *Service) CreateOptOut(ctx context.Context, in *OptOutIn) (*op.Out[OptOu
 		wrong = append(wrong, op.Field("phone", "invalid_e164", "not a valid telephone number"))
 	}
 	if in.Body.NumberID != "" {
-		_, found, err := s.Numbers.OwnNumber(ctx, s.DB.Read(ctx), org, in.Body.NumberID)
+		_, found, err := s.cfg.Numbers.OwnNumber(ctx, s.cfg.DB.Read(ctx), org, in.Body.NumberID)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func (s *Service) CreateOptOut(ctx context.Context, in *OptOutIn) (*op.Out[OptOu
 		return nil, op.Invalid(wrong...)
 	}
 	o := OptOut{Source: "api", NumberID: db.Null(in.Body.NumberID).Ptr()}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		fresh, err := s.addOptOut(ctx, tx, org, phone, &o)
 		if err == nil && !fresh {
 			err = op.Fail("already_exists", phone+" has opted out already")
@@ -184,14 +184,14 @@ type OneOptOut struct {
 // DeleteOptOut allows messages to a number again. Use it only if the recipient has asked for that.
 func (s *Service) DeleteOptOut(ctx context.Context, in *OneOptOut) error {
 	org := access.Org(ctx)
-	phone, ok, err := s.Numbers.ParseNumber(ctx, org, number.FromURL(in.Phone))
+	phone, ok, err := s.cfg.Numbers.ParseNumber(ctx, org, number.FromURL(in.Phone))
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return op.NotFound("opt-out")
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		n, err := s.removeOptOut(ctx, tx, org, phone, in.NumberID)
 		if err == nil && n == 0 {
 			err = op.NotFound("opt-out")

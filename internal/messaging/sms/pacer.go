@@ -107,5 +107,5 @@ func (s *Service) paceDelay(m Message, c Carrier) time.Duration {
 		all, number := l.Rates()
 		limits, count = []rateLimit{{m.carrier, all}, {m.carrier + " " + m.FromNumber, number}}, m.Segments
 	}
-	return s.pacer.reserve(s.Clock.Now(), m.ID+" "+m.carrier, count, limits...)
+	return s.pacer.reserve(s.cfg.Clock.Now(), m.ID+" "+m.carrier, count, limits...)
 }

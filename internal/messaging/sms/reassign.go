@@ -19,7 +19,7 @@ const (
 // accepts are moved to it. The others fail after four hours, or at once if the carrier no longer exists.
 func (s *Service) ReassignWaiting(ctx context.Context, org, carrier string, gone bool) error {
 	f := db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1 AND carrier = $2 AND status IN ('queued', 'sending')`, org, carrier)
-	all, err := queryMessages(ctx, s.DB.Read(ctx), f.Page("created_at", false, nil, "", reassignBatch))
+	all, err := queryMessages(ctx, s.cfg.DB.Read(ctx), f.Page("created_at", false, nil, "", reassignBatch))
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (s *Service) ReassignWaiting(ctx context.Context, org, carrier string, gone
 }
 
 func (s *Service) reassignOrFail(ctx context.Context, m Message, gone bool) error {
-	age := s.Clock.Now().Sub(m.dueTime())
+	age := s.cfg.Clock.Now().Sub(m.dueTime())
 	t := sendAttempt{job: job.Job{Org: m.org}}
 	switch {
 	case m.Status == sending && age > sendingTimeout:
@@ -40,7 +40,7 @@ func (s *Service) reassignOrFail(ctx context.Context, m Message, gone bool) erro
 	case m.Status == sending || !gone && age < graceTime:
 		return nil
 	}
-	left, err := sentIDs(ctx, s.DB.Read(ctx), m)
+	left, err := sentIDs(ctx, s.cfg.DB.Read(ctx), m)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (s *Service) reassignOrFail(ctx context.Context, m Message, gone bool) erro
 	case err != nil:
 		return err
 	case next != "":
-		return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.reassign(ctx, tx, m, next, tried) })
+		return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.reassign(ctx, tx, m, next, tried) })
 	case gone:
 		return s.failMessage(ctx, m, "carrier_rejected", "no carrier takes messages to this number any more")
 	case age > maxCarrierWait:
@@ -59,7 +59,7 @@ func (s *Service) reassignOrFail(ctx context.Context, m Message, gone bool) erro
 }
 
 func (s *Service) failMessage(ctx context.Context, m Message, code, message string) error {
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		return s.saveResult(ctx, tx, m, m.Status, failedResult(code, message))
 	})
 }

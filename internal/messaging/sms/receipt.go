@@ -63,7 +63,7 @@ func (s *Service) saveParts(ctx context.Context, tx db.Querier, m Message, ids [
 					THEN message_parts.status ELSE '' END,
 				error = CASE WHEN message_parts.message_id IS NULL OR message_parts.message_id = excluded.message_id
 					THEN message_parts.error END`
-		if _, err := tx.Exec(ctx, q, m.org, m.carrier, id, m.ID, i+1, db.At(s.Clock.Now())); err != nil {
+		if _, err := tx.Exec(ctx, q, m.org, m.carrier, id, m.ID, i+1, db.At(s.cfg.Clock.Now())); err != nil {
 			return fmt.Errorf("keep parts of message %s: %w", m.ID, err)
 		}
 	}
@@ -107,7 +107,7 @@ func (s *Service) Receipt(ctx context.Context, org, carrier, id string, r Result
 	if r.Status == Failed {
 		r.Status = Undelivered
 	}
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		for range 2 { // if the identifiers are stored concurrently, the second look-up finds them
 			message, err := messageOfPart(ctx, tx, org, carrier, id)
 			switch {
@@ -179,7 +179,7 @@ func (s *Service) handleUnmatched(ctx context.Context, tx db.Querier, org, carri
 			AND status IN ('queued', 'sending'))
 			AND (SELECT COUNT(*) FROM message_parts WHERE org_id = $1 AND carrier = $2 AND message_id IS NULL) < $7
 		ON CONFLICT (org_id, carrier, remote_id) DO NOTHING`
-	kept, err := tx.Exec(ctx, early, org, carrier, id, r.Status, faultColumn(r.Fault), db.At(s.Clock.Now()), maxEarlyReceipts)
+	kept, err := tx.Exec(ctx, early, org, carrier, id, r.Status, faultColumn(r.Fault), db.At(s.cfg.Clock.Now()), maxEarlyReceipts)
 	if err != nil {
 		return false, fmt.Errorf("keep early receipt: %w", err)
 	}
@@ -195,8 +195,8 @@ const (
 
 // Sweep deletes old identifiers of carriers, and receipts for which no message appeared. It returns their number.
 func (s *Service) Sweep(ctx context.Context) (gone int64, err error) {
-	now := s.Clock.Now()
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	now := s.cfg.Clock.Now()
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		gone = 0
 		// tenant: a sweep over all organisations
 		const q = `DELETE FROM message_parts WHERE message_id IS NULL AND created_at < $1`

@@ -25,12 +25,13 @@ type Incoming struct {
 // Receive stores a message for a number of the organisation, applies a keyword in it, and enqueues its delivery to
 // the telephones of the number. If the message is stored already, it is returned unchanged.
 func (s *Service) Receive(ctx context.Context, in Incoming) (m Message, err error) {
-	who := s.Contacts.LookupContact(ctx, in.Org, in.From) // before the transaction, which must be short because others wait for its lock
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	// This stands before the transaction, which must be short because others wait for its lock.
+	who := s.cfg.Contacts.LookupContact(ctx, in.Org, in.From)
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if m, err = s.findDuplicate(ctx, tx, in); err == nil || !db.IsNone(err) {
 			return err
 		}
-		n, ok, err := s.Numbers.OwnNumber(ctx, tx, in.Org, in.To)
+		n, ok, err := s.cfg.Numbers.OwnNumber(ctx, tx, in.Org, in.To)
 		if err != nil {
 			return err
 		}
@@ -58,7 +59,7 @@ func (s *Service) findDuplicate(ctx context.Context, tx db.Querier, in Incoming)
 
 func (s *Service) newIncoming(in Incoming) Message {
 	m := Message{ID: db.NewID("sms"), Direction: inbound, Status: received, FromNumber: in.From, ToNumber: in.To, Body: in.Body,
-		Media: append([]Media{}, in.Media...), UserID: db.Null(in.UserID).Ptr(), Source: "inbound", CreatedAt: db.At(s.Clock.Now()),
+		Media: append([]Media{}, in.Media...), UserID: db.Null(in.UserID).Ptr(), Source: "inbound", CreatedAt: db.At(s.cfg.Clock.Now()),
 		Metadata: map[string]string{}, Sandbox: in.Sandbox, org: in.Org, carrier: in.Carrier, reference: in.Reference}
 	m.Encoding, m.Segments = Segments(in.Body)
 	return m
@@ -75,8 +76,9 @@ func (s *Service) storeIncoming(ctx context.Context, tx db.Querier, in Incoming,
 	for i, a := range m.Media {
 		media[i] = event.Media(a)
 	}
-	err := s.Outbox.Publish(ctx, tx, m.org, event.SMSReceived{MessageID: m.ID, ConversationID: m.ConversationID, FromNumber: m.FromNumber,
-		ToNumber: m.ToNumber, Body: m.Body, Segments: m.Segments, Media: media, ReceivedAt: m.CreatedAt, Contact: m.Contact})
+	err := s.cfg.Outbox.Publish(ctx, tx, m.org, event.SMSReceived{MessageID: m.ID, ConversationID: m.ConversationID,
+		FromNumber: m.FromNumber, ToNumber: m.ToNumber, Body: m.Body, Segments: m.Segments, Media: media, ReceivedAt: m.CreatedAt,
+		Contact: m.Contact})
 	if err == nil {
 		err = s.notifyStored(ctx, tx, *m)
 	}
@@ -89,7 +91,7 @@ func (s *Service) storeIncoming(ctx context.Context, tx db.Querier, in Incoming,
 	if err != nil || !in.Internal && n.UserID == "" {
 		return err
 	}
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: forwardJob, Args: messageArgs{m.ID},
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: forwardJob, Args: messageArgs{m.ID},
 		UniqueKey: forwardJob + " " + m.ID})
 }
 
@@ -117,14 +119,15 @@ func (s *Service) replyToKeyword(ctx context.Context, tx db.Querier, to Message,
 	if !n.SMS {
 		return nil
 	}
-	carrier, number, err := s.Router.RouteMessage(ctx, to.org, n, to.FromNumber)
+	carrier, number, err := s.cfg.Router.RouteMessage(ctx, to.org, n, to.FromNumber)
 	if err != nil {
-		s.Log.Info("no reply sent to keyword", "message", to.ID, "org", to.org, "err", err)
+		s.cfg.Log.Info("no reply sent to keyword", "message", to.ID, "org", to.org, "err", err)
 		return nil
 	}
 	m := Message{ID: db.NewID("sms"), Direction: outbound, Status: queued, FromNumber: n.Number, ToNumber: number, Body: body,
 		Media:  []Media{},
-		Source: "flow", CreatedAt: db.At(s.Clock.Now()), Metadata: map[string]string{}, Sandbox: to.Sandbox, org: to.org, carrier: carrier,
+		Source: "flow", CreatedAt: db.At(s.cfg.Clock.Now()), Metadata: map[string]string{}, Sandbox: to.Sandbox, org: to.org,
+		carrier:   carrier,
 		automatic: true}
 	m.Encoding, m.Segments = Segments(body)
 	return s.storeAndEnqueue(ctx, tx, &m, n.ID)

@@ -24,7 +24,7 @@ func (m Message) dueTime() time.Time {
 // handleUnsent handles a message that was certainly not sent, or not all of its parts. Another carrier is tried, or
 // the same one again.
 func (s *Service) handleUnsent(ctx context.Context, t sendAttempt, m Message, r Result, cause error) error {
-	old := s.Clock.Now().Sub(m.dueTime()) > maxCarrierWait
+	old := s.cfg.Clock.Now().Sub(m.dueTime()) > maxCarrierWait
 	var busy *BusyError
 	switch {
 	case errors.As(cause, &busy) && old:
@@ -53,13 +53,13 @@ func (s *Service) alternative(ctx context.Context, t sendAttempt, m Message, r R
 		return "", nil, nil
 	}
 	tried = append(append([]string{}, t.args.Tried...), m.carrier)
-	next, err = s.Carriers.Alternative(ctx, m.org, m.FromNumber, m.ToNumber, tried)
+	next, err = s.cfg.Carriers.Alternative(ctx, m.org, m.FromNumber, m.ToNumber, tried)
 	return next, tried, err
 }
 
 // requeue sets a message that was not sent back to queued, for its carrier or for the next one.
 func (s *Service) requeue(ctx context.Context, m Message, r Result, next string, tried []string) error {
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		m.Status, m.reference = queued, ""
 		moved, err := s.changeStatus(ctx, tx, m, sending)
 		if err == nil {
@@ -96,7 +96,7 @@ func (s *Service) handleCarrierGone(ctx context.Context, t sendAttempt, m Messag
 		s.saveWithJob(ctx, m, queued, failedResult("carrier_rejected", "no carrier takes messages to this number any more"))
 		return nil
 	}
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.reassign(ctx, tx, m, next, tried) })
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.reassign(ctx, tx, m, next, tried) })
 }
 
 // stoppedRetry is the time after which a message is tried again while the operator has stopped messages to the outside.
@@ -107,7 +107,7 @@ func (s *Service) isStopped(ctx context.Context, m Message) (bool, error) {
 	if s.BuiltIn[m.carrier] != nil {
 		return false, nil
 	}
-	return s.Router.OutboundStopped(ctx)
+	return s.cfg.Router.OutboundStopped(ctx)
 }
 
 // waitStopped keeps a message in the queue. It fails after maxCarrierWait.
@@ -115,7 +115,7 @@ func (s *Service) waitStopped(ctx context.Context, m Message, err error) error {
 	if err != nil {
 		return fmt.Errorf("read whether messages are stopped: %w", err)
 	}
-	if s.Clock.Now().Sub(m.dueTime()) > maxCarrierWait {
+	if s.cfg.Clock.Now().Sub(m.dueTime()) > maxCarrierWait {
 		s.saveWithJob(ctx, m, queued, failedResult("blocked", "the operator had stopped messages to the outside for four hours"))
 		return nil
 	}

@@ -54,7 +54,7 @@ const maxAttempts = 12
 
 // enqueue creates the job that sends a message. Jobs of one conversation run in order.
 func (s *Service) enqueue(ctx context.Context, tx db.Querier, m Message, tried ...string) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Lane: s.Carriers.Lane(m.carrier), Kind: sendJob,
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Lane: s.cfg.Carriers.Lane(m.carrier), Kind: sendJob,
 		Args:      sendArgs{m.ID, m.carrier, tried},
 		UniqueKey: sendJob + " " + m.ID + " " + m.carrier, MaxAttempts: maxAttempts, OrderKey: "sms " + m.org + " " + m.ConversationID +
 			" " + m.carrier})
@@ -66,7 +66,7 @@ func (s *Service) loadMessage(ctx context.Context, j job.Job) (m Message, ok boo
 	if err := j.Bind(&ref); err != nil {
 		return m, false, errors.Join(err, job.ErrDead)
 	}
-	m, err = get(ctx, s.DB.Read(ctx), j.Org, ref.ID)
+	m, err = get(ctx, s.cfg.DB.Read(ctx), j.Org, ref.ID)
 	if db.IsNone(err) {
 		return m, false, nil
 	}
@@ -79,7 +79,7 @@ func (s *Service) queueDue(ctx context.Context, j job.Job) error {
 	if err != nil || !ok || m.Status != scheduled {
 		return err
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		m.Status = queued
 		moved, err := s.changeStatus(ctx, tx, m, scheduled)
 		if err != nil || !moved {
@@ -132,7 +132,7 @@ func (s *Service) carrierOf(ctx context.Context, m Message) (Carrier, error) {
 	if c := s.BuiltIn[m.carrier]; c != nil {
 		return c, nil
 	}
-	return s.Carriers.Connected(ctx, m.org, m.carrier)
+	return s.cfg.Carriers.Connected(ctx, m.org, m.carrier)
 }
 
 // sendQueued sends a queued message when the rate limits allow it.
@@ -149,7 +149,7 @@ func (s *Service) sendQueued(ctx context.Context, t sendAttempt, m Message) erro
 	}
 	o := m.outgoing()
 	if m.Segments > 1 {
-		if o.Sent, err = sentIDs(ctx, s.DB.Read(ctx), m); err != nil {
+		if o.Sent, err = sentIDs(ctx, s.cfg.DB.Read(ctx), m); err != nil {
 			return err
 		}
 	}
@@ -159,7 +159,7 @@ func (s *Service) sendQueued(ctx context.Context, t sendAttempt, m Message) erro
 
 // markSending sets a message to sending, or to failed if its recipient has opted out in the meantime.
 func (s *Service) markSending(ctx context.Context, m *Message) (begun bool, err error) {
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		var numberID db.Null
 		const q = `SELECT number_id FROM conversations WHERE org_id = $1 AND id = $2`
 		if err := tx.QueryRow(ctx, q, m.org, m.ConversationID).Scan(&numberID); err != nil {
@@ -186,7 +186,7 @@ func (s *Service) markSending(ctx context.Context, m *Message) (begun bool, err 
 // not sent is retried. A message with an unknown outcome is not.
 func (s *Service) handleOutcome(ctx context.Context, t sendAttempt, m Message, r Result, err error) error {
 	if err != nil && !errors.Is(err, ErrUnsent) && !errors.Is(err, ErrOutcomeUnknown) {
-		s.Log.Error("outcome of sending a message unknown; querying the carrier", "message", m.ID, "org", m.org, "err", err)
+		s.cfg.Log.Error("outcome of sending a message unknown; querying the carrier", "message", m.ID, "org", m.org, "err", err)
 		asked, lost := t.carrier.QueryStatus(ctx, m.outgoing())
 		if r.IDs = append(r.IDs, asked.IDs...); lost == nil {
 			r, err = asked, nil
@@ -232,7 +232,7 @@ func (s *Service) saveResult(ctx context.Context, tx db.Querier, m Message, from
 
 // applyResult stores the new state of a message. It does nothing if the message is no longer in the state from.
 func (s *Service) applyResult(ctx context.Context, tx db.Querier, m *Message, from string, r Result) error {
-	now := db.At(s.Clock.Now())
+	now := db.At(s.cfg.Clock.Now())
 	first := m.SentAt.IsZero() && r.Status != Failed
 	m.Status, m.Error = r.Status, r.Fault
 	if first {
@@ -251,7 +251,7 @@ func (s *Service) applyResult(ctx context.Context, tx db.Querier, m *Message, fr
 	if err := s.notifyStored(ctx, tx, *m); err != nil {
 		return err
 	}
-	return s.Outbox.Publish(ctx, tx, m.org, event.SMSSent{MessageID: m.ID, ConversationID: m.ConversationID, FromNumber: m.FromNumber,
+	return s.cfg.Outbox.Publish(ctx, tx, m.org, event.SMSSent{MessageID: m.ID, ConversationID: m.ConversationID, FromNumber: m.FromNumber,
 		ToNumber: m.ToNumber, Body: m.Body, Segments: m.Segments, Status: Sent, SentAt: m.SentAt, UserID: m.UserID,
 		Metadata: event.Metadata(m.Metadata)})
 }
@@ -261,7 +261,7 @@ func (s *Service) enqueueSimulated(ctx context.Context, tx db.Querier, m Message
 	if r.Later == nil && r.Reply == "" {
 		return nil
 	}
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: receiptJob, RunAt: s.Clock.Now().Add(r.After),
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: receiptJob, RunAt: s.cfg.Clock.Now().Add(r.After),
 		Args: receiptArgs{m.ID, r.Later, r.Reply != ""}, UniqueKey: receiptJob + " " + m.ID})
 }
 
@@ -303,7 +303,7 @@ func (s *Service) forward(ctx context.Context, j job.Job) error {
 		return err
 	}
 	fresh := false
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `UPDATE messages SET forwarded = 'begun' WHERE org_id = $1 AND id = $2 AND forwarded IS NULL`
 		r, err := tx.Exec(ctx, q, j.Org, m.ID)
 		if err != nil {
@@ -318,11 +318,11 @@ func (s *Service) forward(ctx context.Context, j job.Job) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, forwardTimeout)
 	defer cancel()
-	if err := s.Phones.ForwardToPhones(ctx, j.Org, m); err != nil {
-		s.Log.Info("message not delivered to telephones", "message", m.ID, "org", j.Org, "err", err)
+	if err := s.cfg.Phones.ForwardToPhones(ctx, j.Org, m); err != nil {
+		s.cfg.Log.Info("message not delivered to telephones", "message", m.ID, "org", j.Org, "err", err)
 	}
 	return nil
 }
 
 // Wake makes the queue look for runnable messages at once, for example because a carrier is connected again.
-func (s *Service) Wake() { s.Jobs.Wake(Queue) }
+func (s *Service) Wake() { s.cfg.Jobs.Wake(Queue) }

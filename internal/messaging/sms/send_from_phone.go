@@ -17,13 +17,14 @@ type PhoneMessage struct {
 
 // SendFromPhone stores and queues a message that was written on a telephone, or refuses it with an *op.Error.
 func (s *Service) SendFromPhone(ctx context.Context, w PhoneMessage) (m Message, err error) {
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		fresh := false
 		if fresh, err = s.isNewReference(ctx, tx, w); err != nil || !fresh {
 			return err
 		}
 		m = Message{ID: db.NewID("sms"), Direction: outbound, Status: queued, Body: w.Body, Media: []Media{}, Source: "console",
-			UserID: db.Null(w.UserID).Ptr(), CreatedAt: db.At(s.Clock.Now()), Metadata: map[string]string{}, Sandbox: w.Sandbox, org: w.Org,
+			UserID: db.Null(w.UserID).Ptr(), CreatedAt: db.At(s.cfg.Clock.Now()), Metadata: map[string]string{}, Sandbox: w.Sandbox,
+			org:    w.Org,
 			origin: w.Reference}
 		m.Encoding, m.Segments = Segments(w.Body)
 		from, violation, err := s.senderNumber(ctx, tx, w.Org, w.From)
@@ -34,7 +35,7 @@ func (s *Service) SendFromPhone(ctx context.Context, w PhoneMessage) (m Message,
 			return op.Fail("destination_not_allowed", violation.Message)
 		}
 		m.FromNumber = from.Number
-		if m.carrier, m.ToNumber, err = s.Router.RouteMessage(ctx, w.Org, from, w.To); err != nil {
+		if m.carrier, m.ToNumber, err = s.cfg.Router.RouteMessage(ctx, w.Org, from, w.To); err != nil {
 			return err
 		}
 		out, err := s.isOptedOut(ctx, tx, w.Org, from.ID, m.ToNumber)

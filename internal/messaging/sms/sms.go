@@ -96,7 +96,7 @@ type Config struct {
 
 // Service sends, receives and stores messages. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg Config
 	// BuiltIn has the built-in carriers by name. It is filled before the first message.
 	BuiltIn   map[string]Carrier
 	observers observers
@@ -107,7 +107,7 @@ type Service struct {
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c)
-	return &Service{Config: c, BuiltIn: map[string]Carrier{}}
+	return &Service{cfg: c, BuiltIn: map[string]Carrier{}}
 }
 
 // peer returns the number of the other party.
@@ -131,5 +131,5 @@ func (s *Service) numbersOf(ctx context.Context, org, contact string) ([]string,
 	if contact == "" {
 		return nil, nil
 	}
-	return s.Contacts.ContactNumbers(ctx, org, contact)
+	return s.cfg.Contacts.ContactNumbers(ctx, org, contact)
 }

@@ -31,6 +31,7 @@ type fixture struct {
 	t      *testing.T
 	db     *db.DB
 	server *optest.Server
+	jobs   *job.Queue
 	runner *job.Runner
 }
 
@@ -39,9 +40,9 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	b := bus.New()
 	now := time.Now
 	f := &fakeDependencies{carrier: "sandbox"}
-	k := &fixture{t: t, db: d, fake: f}
+	k := &fixture{t: t, db: d, fake: f, jobs: &job.Queue{Bus: b, Clock: clock.Func(now)}}
 	k.Service = sms.New(sms.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b, Clock: clock.Func(now)},
-		Jobs: &job.Queue{Bus: b, Clock: clock.Func(now)}, Log: slog.New(slog.DiscardHandler), Digester: f,
+		Jobs: k.jobs, Log: slog.New(slog.DiscardHandler), Digester: f,
 		Numbers: f, Router: f, Users: f, Carriers: f, Contacts: f, Phones: f})
 	k.BuiltIn["sandbox"] = sandbox.SMSCarrier{}
 	k.server = optest.New(t, d, append(k.Operations(), newSandbox(d, k.Service).Operations()...)...)
@@ -55,7 +56,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 // startJobs starts the workers of the message queue.
 func (k *fixture) startJobs() {
 	k.t.Helper()
-	k.runner = &job.Runner{DB: k.db, Queue: k.Jobs, Name: sms.Queue, Node: "n1", Log: k.Log,
+	k.runner = &job.Runner{DB: k.db, Queue: k.jobs, Name: sms.Queue, Node: "n1", Log: slog.New(slog.DiscardHandler),
 		Options: job.Options{Workers: 4, Timeout: time.Minute}}
 	k.Handle(k.runner)
 	if err := k.runner.Start(context.Background()); err != nil {

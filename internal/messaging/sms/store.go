@@ -72,11 +72,11 @@ func (s *Service) changeStatus(ctx context.Context, tx db.Querier, m Message, fr
 
 // publishStatus publishes the state of a message.
 func (s *Service) publishStatus(ctx context.Context, tx db.Querier, m Message) error {
-	e := event.SMSStatus{MessageID: m.ID, ConversationID: m.ConversationID, Status: m.Status, At: db.At(s.Clock.Now())}
+	e := event.SMSStatus{MessageID: m.ID, ConversationID: m.ConversationID, Status: m.Status, At: db.At(s.cfg.Clock.Now())}
 	if m.Error != nil {
 		e.ErrorCode = &m.Error.Code
 	}
-	return s.Outbox.Publish(ctx, tx, m.org, e)
+	return s.cfg.Outbox.Publish(ctx, tx, m.org, e)
 }
 
 func queryMessages(ctx context.Context, q db.Querier, f *db.Filter) ([]Message, error) {

@@ -30,7 +30,7 @@ func numberForms(text string) []string {
 func (s *Service) senderAddress(ctx context.Context, org, text string) (string, error) {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\x00", "?")
 	for _, form := range numberForms(text) {
-		e164, ok, err := s.Numbers.ParseNumber(ctx, org, form)
+		e164, ok, err := s.cfg.Numbers.ParseNumber(ctx, org, form)
 		if err != nil {
 			return "", err
 		}
@@ -56,7 +56,7 @@ func (s *Service) recipientNumber(ctx context.Context, org, text string) (string
 		if strings.HasPrefix(form, "num_") {
 			break
 		}
-		n, ok, err := s.Numbers.OwnNumber(ctx, s.DB.Read(ctx), org, form)
+		n, ok, err := s.cfg.Numbers.OwnNumber(ctx, s.cfg.DB.Read(ctx), org, form)
 		if err != nil {
 			return "", err
 		}

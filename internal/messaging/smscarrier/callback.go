@@ -29,7 +29,7 @@ func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
 	}
 	status, err := s.handleCallback(r, raw)
 	if err != nil && status >= 500 {
-		s.Log.Error("callback of an SMS carrier failed", "err", err)
+		s.cfg.Log.Error("callback of an SMS carrier failed", "err", err)
 	}
 	switch {
 	case err == nil:
@@ -44,7 +44,7 @@ func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
 // handleCallback processes a callback and returns the response status.
 func (s *Service) handleCallback(r *http.Request, raw []byte) (status int, err error) {
 	ctx := r.Context()
-	c, err := s.byToken(ctx, s.DB.Read(ctx), r.PathValue("token"))
+	c, err := s.byToken(ctx, s.cfg.DB.Read(ctx), r.PathValue("token"))
 	p, _ := providerOf(c.Provider)
 	switch {
 	case db.IsNone(err), err == nil && (!c.Enabled || !p.hasCallback):
@@ -59,7 +59,7 @@ func (s *Service) handleCallback(r *http.Request, raw []byte) (status int, err e
 	events, err := l.adapter.(CallbackReceiver).ParseCallback(r, raw)
 	switch {
 	case errors.Is(err, ErrSignature):
-		s.Log.Warn("callback refused", "org", c.org, "carrier", c.ID, "err", err)
+		s.cfg.Log.Warn("callback refused", "org", c.org, "carrier", c.ID, "err", err)
 		return http.StatusForbidden, ErrSignature
 	case err != nil:
 		return http.StatusBadRequest, err
@@ -75,7 +75,7 @@ func (s *Service) handleCallback(r *http.Request, raw []byte) (status int, err e
 func (s *Service) storeEvents(ctx context.Context, c Carrier, events []Event) error {
 	for _, e := range events {
 		if e.Receipt != nil && e.Receipt.ID != "" && e.Receipt.Result.Status != "" {
-			if err := s.Messages.Receipt(ctx, c.org, c.ID, e.Receipt.ID, e.Receipt.Result); err != nil {
+			if err := s.cfg.Messages.Receipt(ctx, c.org, c.ID, e.Receipt.ID, e.Receipt.Result); err != nil {
 				return err
 			}
 		}
@@ -107,17 +107,17 @@ func (s *Service) receiveMessage(ctx context.Context, c Carrier, in Incoming) er
 	}
 	to, err := s.recipientNumber(ctx, c.org, in.To)
 	if errors.Is(err, errForeignNumber) {
-		s.Log.Warn("message dropped: not a number of the organisation", "org", c.org, "carrier", c.ID)
+		s.cfg.Log.Warn("message dropped: not a number of the organisation", "org", c.org, "carrier", c.ID)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	_, err = s.Messages.Receive(ctx, sms.Incoming{Org: c.org, From: from, To: to, Body: in.Body, Media: in.Media, Carrier: c.ID,
+	_, err = s.cfg.Messages.Receive(ctx, sms.Incoming{Org: c.org, From: from, To: to, Body: in.Body, Media: in.Media, Carrier: c.ID,
 		Reference: in.ID})
 	var refused *op.Error
 	if errors.As(err, &refused) {
-		s.Log.Warn("message of an SMS carrier dropped", "org", c.org, "carrier", c.ID, "why", refused.Code)
+		s.cfg.Log.Warn("message of an SMS carrier dropped", "org", c.org, "carrier", c.ID, "why", refused.Code)
 		return nil
 	}
 	return err

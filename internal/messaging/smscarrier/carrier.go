@@ -61,7 +61,7 @@ func (c Carrier) associatedData() []byte {
 
 // callbackURL returns the URL to which the provider of a carrier posts.
 func (s *Service) callbackURL(c Carrier) string {
-	return strings.TrimRight(s.BaseURL, "/") + CallbackPath + c.secret.Token
+	return strings.TrimRight(s.cfg.BaseURL, "/") + CallbackPath + c.secret.Token
 }
 
 // addStatus sets the fields of a carrier that the API shows: masked settings, callback URL and status.

@@ -71,7 +71,7 @@ func (s *Service) removeClient(id string) {
 func (s *Service) enabledClients(ctx context.Context, org string) ([]*carrierClient, error) {
 	return s.clientCache.Get(org, func() (out []*carrierClient, err error) {
 		free := db.Detached(ctx)
-		all, err := s.carriers(free, s.DB.Read(free), org)
+		all, err := s.carriers(free, s.cfg.DB.Read(free), org)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +81,7 @@ func (s *Service) enabledClients(ctx context.Context, org string) ([]*carrierCli
 			}
 			l, err := s.openClient(c)
 			if err != nil {
-				s.Log.Error("SMS carrier cannot be used", "org", org, "carrier", c.ID, "err", err)
+				s.cfg.Log.Error("SMS carrier cannot be used", "org", org, "carrier", c.ID, "err", err)
 				continue
 			}
 			out = append(out, l)
@@ -133,12 +133,12 @@ func (l *carrierClient) recordResult(ctx context.Context, err error) {
 	l.mu.Lock()
 	switch {
 	case errors.As(err, &busy):
-		l.busyUntil = l.service.Clock.Now().Add(min(busy.After, maxBusy))
+		l.busyUntil = l.service.cfg.Clock.Now().Add(min(busy.After, maxBusy))
 	case err == nil:
 		l.failures = 0
 	default:
 		l.failures++
-		l.failedAt = l.service.Clock.Now()
+		l.failedAt = l.service.cfg.Clock.Now()
 	}
 	l.mu.Unlock()
 	if busy == nil && ctx.Err() == nil {
@@ -155,7 +155,7 @@ const maxConcurrent = 32
 func (l *carrierClient) concurrency() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.service.Clock.Now().Before(l.busyUntil) {
+	if l.service.cfg.Clock.Now().Before(l.busyUntil) {
 		return 0
 	}
 	return max(1, maxConcurrent>>min(l.failures, 8))

@@ -36,14 +36,14 @@ func (s *Service) holdsConnection(id string) bool { return s.connection(id) != n
 
 // Run keeps the connections of carriers until the context ends, and then releases them.
 func (s *Service) Run(ctx context.Context) {
-	changes := s.Bus.Subscribe(Changed, 16)
+	changes := s.cfg.Bus.Subscribe(Changed, 16)
 	defer changes.Close()
 	tick := time.NewTicker(leaseRenewInterval)
 	defer tick.Stop()
 	defer s.releaseAll()
 	for {
 		if err := s.reconcile(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Warn("connections to SMS carriers not checked; next attempt in 3 s", "err", err)
+			s.cfg.Log.Warn("connections to SMS carriers not checked; next attempt in 3 s", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -66,7 +66,7 @@ type wantedConnection struct {
 // or changed.
 func (s *Service) reconcile(ctx context.Context) error {
 	defer s.closeExpired()
-	began := s.Clock.Now()
+	began := s.cfg.Clock.Now()
 	if err := s.renewLeases(ctx, began.Add(leaseTime)); err != nil {
 		return err
 	}
@@ -95,10 +95,10 @@ func (s *Service) renewLeases(ctx context.Context, until time.Time) error {
 	if len(s.connectedIDs()) == 0 {
 		return nil
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: the leases of all organisations
 		const q = `UPDATE sms_carrier_states SET held_until = $2 WHERE node = $1 AND held_until > 0`
-		_, err := tx.Exec(ctx, q, s.Node, db.At(until))
+		_, err := tx.Exec(ctx, q, s.cfg.Node, db.At(until))
 		return err
 	})
 }
@@ -107,7 +107,7 @@ func (s *Service) wantedConnections(ctx context.Context) ([]wantedConnection, er
 	// tenant: the carriers of all organisations
 	const q = `SELECT c.org_id, c.id, c.provider, c.updated_at, COALESCE(h.node, ''), COALESCE(h.held_until, 0)
 		FROM sms_carriers c LEFT JOIN sms_carrier_states h ON h.org_id = c.org_id AND h.carrier_id = c.id WHERE c.enabled`
-	rows, err := s.DB.Read(ctx).Query(ctx, q)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("list carriers to connect with: %w", err)
 	}
@@ -129,19 +129,19 @@ func (s *Service) wantedConnections(ctx context.Context) ([]wantedConnection, er
 // ensureConnection opens the connection of a carrier on this node, unless another node holds the lease.
 func (s *Service) ensureConnection(ctx context.Context, w wantedConnection, until time.Time) error {
 	b := s.connection(w.id)
-	if b != nil && w.node == s.Node && b.client.UpdatedAt.Equal(w.version.Time) {
+	if b != nil && w.node == s.cfg.Node && b.client.UpdatedAt.Equal(w.version.Time) {
 		s.extendLease(w.id, until)
 		s.recordState(ctx, b.client, b.client.adapter.(Binder).State())
 		return nil
 	}
 	s.closeConnection(w.id) // the carrier has changed, or another node has the lease
-	if w.node != s.Node && s.Clock.Now().Before(w.until.Time) {
+	if w.node != s.cfg.Node && s.cfg.Clock.Now().Before(w.until.Time) {
 		return nil
 	}
 	if mine, err := s.acquireLease(ctx, w, until); err != nil || !mine {
 		return err
 	}
-	c, err := s.carrier(ctx, s.DB.Read(ctx), w.org, w.id)
+	c, err := s.carrier(ctx, s.cfg.DB.Read(ctx), w.org, w.id)
 	if db.IsNone(err) {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (s *Service) ensureConnection(ctx context.Context, w wantedConnection, unti
 	}
 	l, err := s.openClient(c)
 	if err != nil {
-		s.Log.Error("SMS carrier cannot be used", "org", c.org, "carrier", c.ID, "err", err)
+		s.cfg.Log.Error("SMS carrier cannot be used", "org", c.org, "carrier", c.ID, "err", err)
 		return nil
 	}
 	s.startConnection(ctx, l, until)
@@ -173,12 +173,12 @@ func (s *Service) extendLease(id string, until time.Time) {
 
 // acquireLease takes the lease on a connection, and reports whether it succeeded.
 func (s *Service) acquireLease(ctx context.Context, c wantedConnection, until time.Time) (mine bool, err error) {
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `INSERT INTO sms_carrier_states (org_id, carrier_id, node, held_until, status, error, changed_at)
 			SELECT org_id, id, $3, $4, '', NULL, $5 FROM sms_carriers WHERE org_id = $1 AND id = $2
 			ON CONFLICT (org_id, carrier_id) DO UPDATE SET node = excluded.node, held_until = excluded.held_until
 			WHERE sms_carrier_states.node = excluded.node OR sms_carrier_states.held_until < $5`
-		r, err := tx.Exec(ctx, q, c.org, c.id, s.Node, db.At(until), db.At(s.Clock.Now()))
+		r, err := tx.Exec(ctx, q, c.org, c.id, s.cfg.Node, db.At(until), db.At(s.cfg.Clock.Now()))
 		if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (s *Service) connectedIDs() (all []string) {
 // closeExpired closes connections whose lease another node may take by now, because the database could not be
 // reached.
 func (s *Service) closeExpired() {
-	now := s.Clock.Now()
+	now := s.cfg.Clock.Now()
 	for _, id := range s.connectedIDs() {
 		s.connections.mu.Lock()
 		b := s.connections.held[id]
@@ -247,13 +247,13 @@ func (s *Service) releaseAll() {
 		if l == nil {
 			continue
 		}
-		err := s.DB.Tx(ctx, func(tx db.Querier) error {
+		err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 			const q = `UPDATE sms_carrier_states SET held_until = 0, status = '', error = NULL WHERE org_id = $1 AND carrier_id = $2 AND node = $3`
-			_, err := tx.Exec(ctx, q, l.org, id, s.Node)
+			_, err := tx.Exec(ctx, q, l.org, id, s.cfg.Node)
 			return err
 		})
 		if err != nil {
-			s.Log.Warn("lease on a carrier connection not released; it expires in 15 s", "carrier", id, "err", err)
+			s.cfg.Log.Warn("lease on a carrier connection not released; it expires in 15 s", "carrier", id, "err", err)
 		}
 	}
 }

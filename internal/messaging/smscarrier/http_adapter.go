@@ -57,7 +57,7 @@ type httpAdapter struct {
 }
 
 func buildHTTP(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []op.Violation) {
-	g := &httpAdapter{info: about, client: s.Guard.Client(httpLimits)}
+	g := &httpAdapter{info: about, client: s.cfg.Guard.Client(httpLimits)}
 	if wrong := op.DecodeSettings(raw, &g.settings); wrong != nil {
 		return nil, wrong
 	}
@@ -65,7 +65,7 @@ func buildHTTP(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []o
 	if x.Send.Method == "" {
 		x.Send.Method = http.MethodPost
 	}
-	wrong := x.Send.validate(s.Guard)
+	wrong := x.Send.validate(s.cfg.Guard)
 	at := func(field, text string) jsonpath.Path {
 		p, err := jsonpath.Parse(text)
 		if err != nil {

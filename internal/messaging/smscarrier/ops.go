@@ -37,7 +37,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Carrier
 	if err != nil {
 		return nil, err
 	}
-	q, org := s.DB.Read(ctx), access.Org(ctx)
+	q, org := s.cfg.DB.Read(ctx), access.Org(ctx)
 	all, err := s.carriers(ctx, q, org)
 	if err != nil {
 		return nil, err
@@ -78,12 +78,12 @@ type Fresh struct {
 
 // Create connects a carrier.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Carrier], error) {
-	b, now := in.Body, db.At(s.Clock.Now())
+	b, now := in.Body, db.At(s.cfg.Clock.Now())
 	c := Carrier{ID: db.NewID("smc"), Provider: b.Provider, Name: b.Name, Enabled: valueOr(b.Enabled, true),
 		Priority: valueOr(b.Priority, defaultPriority), Prefixes: b.Prefixes,
 		Numbers: b.Numbers, RatePerSecond: valueOr(b.RatePerSecond, defaultRate), NumberRate: valueOr(b.NumberRate, defaultNumberRate),
 		CreatedAt: now, UpdatedAt: now, org: access.Org(ctx), secret: secret{Token: seal.Random(24)}}
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		all, err := s.carriers(ctx, tx, c.org)
 		if err != nil {
 			return err
@@ -122,11 +122,11 @@ func (s *Service) getCarrier(ctx context.Context, q db.Querier, id string) (Carr
 
 // Show returns one carrier.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Carrier], error) {
-	c, err := s.getCarrier(ctx, s.DB.Read(ctx), in.ID)
+	c, err := s.getCarrier(ctx, s.cfg.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	is, err := stateOf(ctx, s.DB.Read(ctx), c.org, c.ID)
+	is, err := stateOf(ctx, s.cfg.DB.Read(ctx), c.org, c.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (p Patch) apply(c *Carrier) (map[string]any, error) {
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Carrier], error) {
 	var c Carrier
 	var is carrierState
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if c, err = s.getCarrier(ctx, tx, in.ID); err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Carrier], e
 		if err != nil {
 			return err
 		}
-		c.UpdatedAt = db.At(s.Clock.Now())
+		c.UpdatedAt = db.At(s.cfg.Clock.Now())
 		if err := s.save(ctx, tx, &c, settings, all); err != nil {
 			return err
 		}
@@ -215,7 +215,7 @@ type DeleteIn struct {
 
 // Delete disconnects a carrier. Its waiting messages go to another carrier that accepts them, or fail.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		c, err := s.getCarrier(ctx, tx, in.ID)
 		if err != nil {
 			return err
@@ -241,7 +241,7 @@ const testTimeout = 8 * time.Second
 
 // Test tests whether a carrier would accept messages. Nothing is sent.
 func (s *Service) Test(ctx context.Context, in *OneIn) (*op.Out[Trial], error) {
-	c, err := s.getCarrier(ctx, s.DB.Read(ctx), in.ID)
+	c, err := s.getCarrier(ctx, s.cfg.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -250,9 +250,9 @@ func (s *Service) Test(ctx context.Context, in *OneIn) (*op.Out[Trial], error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
-	began := s.Clock.Now()
+	began := s.cfg.Clock.Now()
 	is, err := s.testCarrier(ctx, c)
-	t := Trial{OK: err == nil, Status: is, LatencyMS: int(s.Clock.Now().Sub(began).Milliseconds())}
+	t := Trial{OK: err == nil, Status: is, LatencyMS: int(s.cfg.Clock.Now().Sub(began).Milliseconds())}
 	if err != nil {
 		text := errorText(err)
 		t.Error = &text

@@ -46,7 +46,7 @@ type storedPart struct {
 // Add stores a part. If a part with the same number but another text exists, a new message begins, because the sender
 // has reused the reference.
 func (p *dbPartStore) Add(ctx context.Context, f smpp.Fragment) (a smpp.AddResult, err error) {
-	err = p.service.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = p.service.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		a, err = p.add(ctx, tx, f)
 		return err
 	})
@@ -104,7 +104,7 @@ func (p *dbPartStore) insert(ctx context.Context, tx db.Querier, f smpp.Fragment
 	if waiting >= maxWaitingParts {
 		return fmt.Errorf("%d parts of incomplete messages are stored, which is the limit", waiting)
 	}
-	now := db.At(p.service.Clock.Now())
+	now := db.At(p.service.cfg.Clock.Now())
 	first := now
 	if len(others) > 0 {
 		first = others[0].first
@@ -150,7 +150,7 @@ func (p *dbPartStore) Done(ctx context.Context, k smpp.Key, handedOn bool) error
 	if !handedOn {
 		return nil
 	}
-	return p.service.DB.Tx(ctx, func(tx db.Querier) error {
+	return p.service.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `UPDATE sms_incoming_parts SET done = TRUE, body = '{}' WHERE org_id = $1 AND carrier_id = $2 AND message = $3`
 		_, err := tx.Exec(ctx, q, p.info.Org, p.info.ID, partKey(k))
 		return err
@@ -165,7 +165,7 @@ func (p *dbPartStore) Expired(ctx context.Context, before time.Time) ([][]smpp.F
 	names, err := p.expiredKeys(ctx, before)
 	var all [][]smpp.Fragment
 	for _, message := range names {
-		rows, err := p.rows(ctx, p.service.DB.Read(ctx), message)
+		rows, err := p.rows(ctx, p.service.cfg.DB.Read(ctx), message)
 		if err != nil {
 			return nil, err
 		}
@@ -178,17 +178,17 @@ func (p *dbPartStore) Expired(ctx context.Context, before time.Time) ([][]smpp.F
 
 // deleteOld deletes old complete messages. It deletes nothing while the clock is not trusted.
 func (p *dbPartStore) deleteOld(ctx context.Context) error {
-	if p.service.MayDelete.Check() != nil {
+	if p.service.cfg.MayDelete.Check() != nil {
 		return nil
 	}
-	return p.service.DB.Tx(ctx, func(tx db.Querier) error {
+	return p.service.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `DELETE FROM sms_incoming_parts WHERE org_id = $1 AND carrier_id = $2 AND done AND first_at < $3`
-		_, err := tx.Exec(ctx, q, p.info.Org, p.info.ID, db.At(p.service.Clock.Now().Add(-completedPartTTL)))
+		_, err := tx.Exec(ctx, q, p.info.Org, p.info.ID, db.At(p.service.cfg.Clock.Now().Add(-completedPartTTL)))
 		return err
 	})
 }
 
 func (p *dbPartStore) expiredKeys(ctx context.Context, before time.Time) (names []string, err error) {
 	const q = `SELECT DISTINCT message FROM sms_incoming_parts WHERE org_id = $1 AND carrier_id = $2 AND NOT done AND first_at < $3 LIMIT 100`
-	return db.Strings(ctx, p.service.DB.Read(ctx), "find incomplete messages", q, p.info.Org, p.info.ID, db.At(before))
+	return db.Strings(ctx, p.service.cfg.DB.Read(ctx), "find incomplete messages", q, p.info.Org, p.info.ID, db.At(before))
 }

@@ -39,7 +39,7 @@ func (l *carrierClient) working() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lastState.Status == "" || l.lastState.Status == active || !binds && l.lastState.Status == degraded &&
-		l.service.Clock.Now().Sub(l.failedAt) > failureBackoff
+		l.service.cfg.Clock.Now().Sub(l.failedAt) > failureBackoff
 }
 
 const lanePrefix = "sms carrier "

@@ -65,7 +65,7 @@ func (s *Service) checkNumbers(ctx context.Context, tx db.Querier, c *Carrier) (
 	}
 	all := make([]string, 0, len(c.Numbers))
 	for i, text := range c.Numbers {
-		n, ok, err := s.Numbers.OwnNumber(ctx, tx, c.org, text)
+		n, ok, err := s.cfg.Numbers.OwnNumber(ctx, tx, c.org, text)
 		if err != nil {
 			return nil, fmt.Errorf("find number: %w", err)
 		}
@@ -82,7 +82,7 @@ func (s *Service) checkNumbers(ctx context.Context, tx db.Querier, c *Carrier) (
 
 // checkSettings has the provider validate the settings, and stores them in c.
 func (s *Service) checkSettings(ctx context.Context, c *Carrier, settings map[string]any) (wrong []op.Violation, err error) {
-	o, err := s.Orgs.Get(ctx, c.org)
+	o, err := s.cfg.Orgs.Get(ctx, c.org)
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}

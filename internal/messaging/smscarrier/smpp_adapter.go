@@ -130,7 +130,7 @@ func buildSMPP(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []o
 	if wrong := op.DecodeSettings(raw, &x); wrong != nil {
 		return nil, wrong
 	}
-	wrong := x.validate(s.Guard)
+	wrong := x.validate(s.cfg.Guard)
 	c := &smppAdapter{service: s, info: about, settings: x}
 	settings := smpp.Config{Address: net.JoinHostPort(x.Host, strconv.Itoa(x.Port)), Dialer: c, SystemID: x.SystemID,
 		Password:   smpp.Secret(x.Password),
@@ -141,7 +141,7 @@ func buildSMPP(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []o
 			Long:     settingValue(&wrong, smppLongModes, "long", x.Long)},
 		IDs: smpp.IDs{Response: settingValue(&wrong, smppIDs, "submit_ids", x.SubmitIDs), Receipt: settingValue(&wrong, smppIDs,
 			"receipt_ids", x.ReceiptIDs), Option: settingValue(&wrong, smppIDs, "option_ids", x.OptionIDs)},
-		Handler: c, Parts: &dbPartStore{service: s, info: about}, Log: s.Log, MaxReconnectDelay: 30 * time.Second}
+		Handler: c, Parts: &dbPartStore{service: s, info: about}, Log: s.cfg.Log, MaxReconnectDelay: 30 * time.Second}
 	if x.TLS {
 		settings.TLS = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: rootCAs(x.CA)}
 	}
@@ -171,7 +171,7 @@ func rootCAs(pem string) *x509.CertPool {
 // DialContext implements smpp.Dialer: it connects through the egress guard. TLS is not required for public addresses, because most SMSCs do
 // not offer it.
 func (c *smppAdapter) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
-	conn, _, err := c.service.Guard.Dial(ctx, address)
+	conn, _, err := c.service.cfg.Guard.Dial(ctx, address)
 	return conn, err
 }
 
@@ -193,8 +193,8 @@ func markAuthError(err error) error {
 
 // StateChanged implements smpp.ClientHandler: it makes waiting messages be sent, and the new state be stored.
 func (c *smppAdapter) StateChanged(error) {
-	c.service.Messages.Wake()
-	c.service.Bus.Publish(Changed, c.info.Org)
+	c.service.cfg.Messages.Wake()
+	c.service.cfg.Bus.Publish(Changed, c.info.Org)
 }
 
 // Test waits for a bind.
@@ -280,7 +280,7 @@ func (c *smppAdapter) Receipt(ctx context.Context, r smpp.Receipt) error {
 	if !r.State.Final() || r.MessageID == "" {
 		return nil
 	}
-	return c.service.Messages.Receipt(ctx, c.info.Org, c.info.ID, r.MessageID, receiptResult(r))
+	return c.service.cfg.Messages.Receipt(ctx, c.info.Org, c.info.ID, r.MessageID, receiptResult(r))
 }
 
 // receiptResult returns the result for a receipt.

@@ -35,7 +35,7 @@ type Config struct {
 
 // Service manages the SMS carriers of all organisations. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg         Config
 	clientCache *bus.Cache[[]*carrierClient]
 	clients     clientTable
 	connections connectionTable
@@ -46,5 +46,5 @@ func New(c Config) *Service {
 	const life = 10 * time.Second // a change on another node is seen after this time at the latest
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c)
-	return &Service{Config: c, clientCache: bus.NewCache[[]*carrierClient](c.Bus, Changed, life, c.Clock.Now)}
+	return &Service{cfg: c, clientCache: bus.NewCache[[]*carrierClient](c.Bus, Changed, life, c.Clock.Now)}
 }

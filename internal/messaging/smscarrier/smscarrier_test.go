@@ -38,7 +38,9 @@ type fixture struct {
 	*smscarrier.Service
 	t          *testing.T
 	db         *db.DB
+	config     smscarrier.Config
 	messages   *sms.Service
+	jobs       *job.Queue
 	server     *optest.Server
 	mux        *http.ServeMux
 	org, other string
@@ -52,7 +54,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	orgs := org.New(d, b, time.Now)
-	h := &fixture{t: t, db: d, mux: http.NewServeMux()}
+	h := &fixture{t: t, db: d, mux: http.NewServeMux(), jobs: &job.Queue{Bus: b}}
 	for _, id := range []*string{&h.org, &h.other} {
 		o, err := orgs.Create(context.Background(), "Acme", "US")
 		if err != nil {
@@ -62,11 +64,12 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	}
 	f := fakeDependencies{h}
 	h.messages = sms.New(sms.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b},
-		Jobs: &job.Queue{Bus: b}, Log: log, Digester: keys, Numbers: f, Router: f, Users: f, Carriers: f, Contacts: f, Phones: f})
+		Jobs: h.jobs, Log: log, Digester: keys, Numbers: f, Router: f, Users: f, Carriers: f, Contacts: f, Phones: f})
 	m := h.messages
-	h.Service = smscarrier.New(smscarrier.Config{DB: d, Bus: b, Orgs: orgs, Seal: keys,
+	h.config = smscarrier.Config{DB: d, Bus: b, Orgs: orgs, Seal: keys,
 		Guard:    egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
-		Messages: m, Log: log, BaseURL: "https://voice.example.com", Node: "n1", Numbers: f})
+		Messages: m, Log: log, BaseURL: "https://voice.example.com", Node: "n1", Numbers: f}
+	h.Service = smscarrier.New(h.config)
 	h.server = optest.New(t, d, append(h.Operations(), m.Operations()...)...)
 	h.Mount(h.mux)
 	return h
@@ -75,7 +78,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 // startJobs starts the workers of the message queue.
 func (h *fixture) startJobs() {
 	h.t.Helper()
-	r := &job.Runner{DB: h.db, Queue: h.messages.Jobs, Name: sms.Queue, Node: "n1", Log: h.messages.Log,
+	r := &job.Runner{DB: h.db, Queue: h.jobs, Name: sms.Queue, Node: "n1", Log: slog.New(slog.DiscardHandler),
 		Options: job.Options{Workers: 8, Timeout: time.Minute, LaneLimit: h.LaneLimit}}
 	h.messages.Handle(r)
 	if err := r.Start(context.Background()); err != nil {
@@ -299,8 +302,9 @@ func TestConnection_OneNodeHoldsLease(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		other := smscarrier.New(h.Config)
-		other.Node, other.Bus = "n2", bus.New()
+		config := h.config
+		config.Node, config.Bus = "n2", bus.New()
+		other := smscarrier.New(config)
 		c := h.request("POST", "/sms/carriers", map[string]any{"provider": "smpp", "name": "Centre", "settings": map[string]any{"host": "127.0.0.1", "port": 9, "system_id": "x"}}).Want(201)
 		if c.Text("status") != "connecting" || c.At("callback_url") != nil {
 			t.Errorf("the carrier: %s", c.Bytes)

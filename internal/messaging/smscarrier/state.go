@@ -62,12 +62,12 @@ func clearState(ctx context.Context, tx db.Querier, c Carrier) error {
 
 // saveState stores the state of a carrier if the carrier still exists.
 func (s *Service) saveState(ctx context.Context, c Carrier, is carrierState) error {
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `INSERT INTO sms_carrier_states (org_id, carrier_id, node, held_until, status, error, changed_at)
 			SELECT org_id, id, '', 0, $3, $4, $5 FROM sms_carriers WHERE org_id = $1 AND id = $2
 			ON CONFLICT (org_id, carrier_id) DO UPDATE SET status = excluded.status, error = excluded.error,
 			changed_at = excluded.changed_at`
-		_, err := tx.Exec(ctx, q, c.org, c.ID, is.Status, db.Null(is.Error), db.At(s.Clock.Now()))
+		_, err := tx.Exec(ctx, q, c.org, c.ID, is.Status, db.Null(is.Error), db.At(s.cfg.Clock.Now()))
 		return err
 	})
 }
@@ -94,7 +94,7 @@ func (s *Service) recordState(ctx context.Context, l *carrierClient, err error) 
 		return
 	}
 	if err := s.saveState(context.WithoutCancel(ctx), l.Carrier, is); err != nil {
-		s.Log.Warn("state of an SMS carrier not stored", "org", l.org, "carrier", l.ID, "err", err)
+		s.cfg.Log.Warn("state of an SMS carrier not stored", "org", l.org, "carrier", l.ID, "err", err)
 		l.mu.Lock()
 		l.lastState = carrierState{}
 		l.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *Service) testCarrier(ctx context.Context, c Carrier) (status string, er
 		return "", err
 	}
 	if p, _ := providerOf(c.Provider); p.hasConnection && !s.holdsConnection(c.ID) {
-		is, err := stateOf(ctx, s.DB.Read(ctx), c.org, c.ID)
+		is, err := stateOf(ctx, s.cfg.DB.Read(ctx), c.org, c.ID)
 		switch {
 		case err != nil:
 			return "", err
@@ -143,7 +143,7 @@ func (s *Service) FailingCarriers(ctx context.Context) ([]FailingCarrier, error)
 	const q = `SELECT c.org_id, c.id, c.name, h.status, COALESCE(h.error, '') FROM sms_carriers c
 		JOIN sms_carrier_states h ON h.org_id = c.org_id AND h.carrier_id = c.id
 		WHERE c.enabled AND h.status IN ('degraded', 'auth_required') ORDER BY h.changed_at LIMIT 200`
-	rows, err := s.DB.Read(ctx).Query(ctx, q)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("list carriers that do not work: %w", err)
 	}

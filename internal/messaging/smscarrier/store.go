@@ -21,7 +21,7 @@ func (s *Service) scan(scan func(...any) error) (Carrier, error) {
 		return c, err
 	}
 	c.Prefixes, c.Numbers = append([]string{}, prefixes.V...), append([]string{}, numbers.V...)
-	plain, err := s.Seal.Unseal(sealed, c.associatedData())
+	plain, err := s.cfg.Seal.Unseal(sealed, c.associatedData())
 	if err == nil {
 		err = json.Unmarshal(plain, &c.secret)
 	}
@@ -61,7 +61,7 @@ func (s *Service) read(ctx context.Context, q db.Querier, text string, args ...a
 func (s *Service) byToken(ctx context.Context, q db.Querier, token string) (Carrier, error) {
 	// tenant: the token determines the organisation
 	const text = `SELECT ` + columns + ` FROM sms_carriers WHERE token = $1`
-	return s.scan(q.QueryRow(ctx, text, s.Seal.Digest(token)).Scan)
+	return s.scan(q.QueryRow(ctx, text, s.cfg.Seal.Digest(token)).Scan)
 }
 
 // upsert stores a carrier, new or changed.
@@ -70,7 +70,7 @@ func (s *Service) upsert(ctx context.Context, tx db.Querier, c Carrier) error {
 	if err != nil {
 		return err
 	}
-	sealed, err := s.Seal.Seal(raw, c.associatedData())
+	sealed, err := s.cfg.Seal.Seal(raw, c.associatedData())
 	if err != nil {
 		return fmt.Errorf("seal settings: %w", err)
 	}
@@ -79,7 +79,7 @@ func (s *Service) upsert(ctx context.Context, tx db.Querier, c Carrier) error {
 			prefixes = excluded.prefixes, numbers = excluded.numbers, rate = excluded.rate, number_rate = excluded.number_rate,
 			settings = excluded.settings, updated_at = excluded.updated_at`
 	_, err = tx.Exec(ctx, q, c.org, c.ID, c.Provider, c.Name, c.Enabled, c.Priority, db.AsJSON(c.Prefixes), db.AsJSON(c.Numbers),
-		c.RatePerSecond, c.NumberRate, sealed, c.CreatedAt, c.UpdatedAt, s.Seal.Digest(c.secret.Token))
+		c.RatePerSecond, c.NumberRate, sealed, c.CreatedAt, c.UpdatedAt, s.cfg.Seal.Digest(c.secret.Token))
 	if err != nil {
 		return fmt.Errorf("write carrier: %w", err)
 	}
@@ -99,5 +99,5 @@ func deleteCarrier(ctx context.Context, tx db.Querier, org, id string) error {
 
 // publishChange publishes, at commit, that the carriers of an organisation have changed.
 func (s *Service) publishChange(tx db.Querier, org string) {
-	db.OnCommit(tx, func() { s.Bus.Publish(Changed, org) })
+	db.OnCommit(tx, func() { s.cfg.Bus.Publish(Changed, org) })
 }

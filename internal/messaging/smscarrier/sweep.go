@@ -23,7 +23,7 @@ func (s *Service) Sweep(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Warn("messages of unavailable SMS carriers not reassigned; next attempt in 20 s", "err", err)
+			s.cfg.Log.Warn("messages of unavailable SMS carriers not reassigned; next attempt in 20 s", "err", err)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func (s *Service) sweep(ctx context.Context) error {
 		LEFT JOIN sms_carrier_states h ON h.org_id = m.org_id AND h.carrier_id = m.carrier
 		WHERE m.status IN ('queued', 'sending') AND m.carrier LIKE 'smc_%' AND (c.id IS NULL OR NOT c.enabled
 		OR COALESCE(h.status, '') <> 'active')`
-	rows, err := s.DB.Read(ctx).Query(ctx, q)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, q)
 	if err != nil {
 		return fmt.Errorf("find carriers with messages that wait: %w", err)
 	}
@@ -65,22 +65,22 @@ func (s *Service) sweep(ctx context.Context) error {
 // deleteOld deletes old receipts, and parts of received messages after 24 hours, because their carrier may no longer be connected. It
 // deletes nothing while the clock is not trusted.
 func (s *Service) deleteOld(ctx context.Context) error {
-	if s.MayDelete.Check() != nil {
+	if s.cfg.MayDelete.Check() != nil {
 		return nil
 	}
-	receipts, err := s.Messages.Sweep(ctx)
+	receipts, err := s.cfg.Messages.Sweep(ctx)
 	if err != nil {
 		return err
 	}
 	var parts int64
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: a sweep over all organisations
 		const q = `DELETE FROM sms_incoming_parts WHERE first_at < $1`
 		parts = 0
-		return db.Affected(ctx, tx, &parts, q, db.At(s.Clock.Now().Add(-24*time.Hour)))
+		return db.Affected(ctx, tx, &parts, q, db.At(s.cfg.Clock.Now().Add(-24*time.Hour)))
 	})
 	if receipts+parts > 0 {
-		s.Log.Info("deleted after its retention", "what", "receipts and parts of messages", "count", receipts+parts)
+		s.cfg.Log.Info("deleted after its retention", "what", "receipts and parts of messages", "count", receipts+parts)
 	}
 	return err
 }
@@ -97,17 +97,17 @@ func firstError(all ...error) error {
 // reassign reassigns the messages that wait for a carrier. A failing HTTP carrier needs none of this, because each
 // attempt handles its own message.
 func (s *Service) reassign(ctx context.Context, org, id string) error {
-	c, err := s.carrier(ctx, s.DB.Read(ctx), org, id)
+	c, err := s.carrier(ctx, s.cfg.DB.Read(ctx), org, id)
 	p, _ := providerOf(c.Provider)
 	switch {
 	case db.IsNone(err):
-		return s.Messages.ReassignWaiting(ctx, org, id, true)
+		return s.cfg.Messages.ReassignWaiting(ctx, org, id, true)
 	case err != nil:
 		return err
 	case !c.Enabled:
-		return s.Messages.ReassignWaiting(ctx, org, id, true)
+		return s.cfg.Messages.ReassignWaiting(ctx, org, id, true)
 	case p.hasConnection:
-		return s.Messages.ReassignWaiting(ctx, org, id, false)
+		return s.cfg.Messages.ReassignWaiting(ctx, org, id, false)
 	}
 	return nil
 }

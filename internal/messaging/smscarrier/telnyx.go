@@ -48,11 +48,11 @@ type telnyxAdapter struct {
 }
 
 func buildTelnyx(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []op.Violation) {
-	t := &telnyxAdapter{info: about, client: s.Guard.Client(vendorLimits), now: s.Clock.Now}
+	t := &telnyxAdapter{info: about, client: s.cfg.Guard.Client(vendorLimits), now: s.cfg.Clock.Now}
 	if wrong := op.DecodeSettings(raw, &t.TelnyxSettings); wrong != nil {
 		return nil, wrong
 	}
-	wrong := checkVendorURL(s.Guard, &t.URL, telnyxURL)
+	wrong := checkVendorURL(s.cfg.Guard, &t.URL, telnyxURL)
 	requireText(&wrong, "api_key", t.APIKey, false)
 	requireText(&wrong, "messaging_profile_id", t.MessagingProfileID, true)
 	key, err := base64.StdEncoding.DecodeString(t.PublicKey)

@@ -45,11 +45,11 @@ type twilioAdapter struct {
 }
 
 func buildTwilio(s *Service, about CarrierInfo, raw json.RawMessage) (Adapter, []op.Violation) {
-	t := &twilioAdapter{info: about, client: s.Guard.Client(vendorLimits)}
+	t := &twilioAdapter{info: about, client: s.cfg.Guard.Client(vendorLimits)}
 	if wrong := op.DecodeSettings(raw, &t.TwilioSettings); wrong != nil {
 		return nil, wrong
 	}
-	wrong := checkVendorURL(s.Guard, &t.URL, twilioURL)
+	wrong := checkVendorURL(s.cfg.Guard, &t.URL, twilioURL)
 	requireText(&wrong, "account_sid", t.AccountSID, false)
 	requireText(&wrong, "auth_token", t.AuthToken, false)
 	requireText(&wrong, "messaging_service_sid", t.MessagingServiceSID, true)

@@ -54,7 +54,7 @@ type Work interface {
 
 // Membership is the membership of this node. It is safe for concurrent use.
 type Membership struct {
-	Config
+	cfg     Config
 	epoch   atomic.Int64
 	joined  atomic.Bool
 	peers   atomic.Bool // other nodes serve
@@ -69,14 +69,14 @@ type Membership struct {
 
 // New returns a membership that does nothing until Join.
 func New(c Config) *Membership {
-	return &Membership{Config: c, serving: map[string]bool{}, closed: map[string]time.Time{}}
+	return &Membership{cfg: c, serving: map[string]bool{}, closed: map[string]time.Time{}}
 }
 
 // now is the time of the database in microseconds since 1970. All nodes use this clock for leases.
 const now = `CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)`
 
 // IsShared reports whether other nodes may serve the same database.
-func (m *Membership) IsShared() bool { return m.DB.Name() == "postgres" }
+func (m *Membership) IsShared() bool { return m.cfg.DB.Name() == "postgres" }
 
 // HasPeers reports whether other nodes served at the last look.
 func (m *Membership) HasPeers() bool { return m.peers.Load() }
@@ -92,8 +92,8 @@ func (m *Membership) Join(ctx context.Context) error {
 			joined_at = excluded.joined_at, lease_until = excluded.lease_until
 		RETURNING epoch`
 	var epoch int64
-	err := m.DB.Tx(ctx, func(tx db.Querier) error {
-		return tx.QueryRow(ctx, q, m.Node, m.Version, lease.Microseconds()).Scan(&epoch)
+	err := m.cfg.DB.Tx(ctx, func(tx db.Querier) error {
+		return tx.QueryRow(ctx, q, m.cfg.Node, m.cfg.Version, lease.Microseconds()).Scan(&epoch)
 	})
 	if err != nil {
 		return fmt.Errorf("join the nodes of the database: %w", err)
@@ -108,7 +108,7 @@ func (m *Membership) Leave(ctx context.Context) error {
 	if !m.joined.Swap(false) {
 		return nil
 	}
-	return m.exec(ctx, `UPDATE nodes SET state = 'left' WHERE id = $1 AND epoch = $2 AND state = 'serving'`, m.Node, m.epoch.Load())
+	return m.exec(ctx, `UPDATE nodes SET state = 'left' WHERE id = $1 AND epoch = $2 AND state = 'serving'`, m.cfg.Node, m.epoch.Load())
 }
 
 // Run renews the lease and evicts nodes whose lease is over, until the context ends.
@@ -125,7 +125,7 @@ func (m *Membership) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := m.look(ctx); err != nil && ctx.Err() == nil {
-			m.Log.Warn("lease of this node not renewed", "err", err)
+			m.cfg.Log.Warn("lease of this node not renewed", "err", err)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (m *Membership) look(ctx context.Context) error {
 	m.noteRenewal()
 	m.noteServing(v.members)
 	for _, n := range v.members {
-		if n.id != m.Node {
+		if n.id != m.cfg.Node {
 			err = errors.Join(err, m.judge(ctx, n))
 		}
 	}
@@ -177,7 +177,7 @@ func (m *Membership) renewLease(ctx context.Context) (v view, err error) {
 		SELECT id, epoch, state, lease_until < ` + now + `, lease_until - $3, EXISTS (SELECT 1 FROM mine),
 			EXISTS (SELECT 1 FROM node_file_removals WHERE node = $1)
 		FROM nodes WHERE state IN ('serving', 'evicted') OR id = $1`
-	rows, err := m.DB.Read(ctx).Query(ctx, q, m.Node, m.epoch.Load(), lease.Microseconds())
+	rows, err := m.cfg.DB.Read(ctx).Query(ctx, q, m.cfg.Node, m.epoch.Load(), lease.Microseconds())
 	if err != nil {
 		return v, err
 	}
@@ -212,9 +212,9 @@ func (m *Membership) noteServing(all []member) {
 	maps.DeleteFunc(serving, func(_ string, yes bool) bool { return !yes })
 	m.peers.Store(len(serving) > 1)
 	if !maps.Equal(serving, m.serving) {
-		m.Log.Info("nodes", "serving", strings.Join(slices.Sorted(maps.Keys(serving)), " "))
+		m.cfg.Log.Info("nodes", "serving", strings.Join(slices.Sorted(maps.Keys(serving)), " "))
 		m.serving = serving
-		m.Bus.Publish(Changed, nil)
+		m.cfg.Bus.Publish(Changed, nil)
 	}
 }
 
@@ -239,14 +239,14 @@ func (m *Membership) evict(ctx context.Context, n member) error {
 	const q = `UPDATE nodes SET state = 'evicted', epoch = epoch + 1 WHERE id = $1 AND epoch = $2 AND state = 'serving' AND lease_until < ` + now
 	err := m.exec(ctx, q, n.id, n.epoch)
 	if err == nil {
-		m.Log.Warn("a node has not renewed its lease and is evicted; its calls are closed", "node", n.id, "alive", n.alive.UTC().Format(time.RFC3339))
+		m.cfg.Log.Warn("a node has not renewed its lease and is evicted; its calls are closed", "node", n.id, "alive", n.alive.UTC().Format(time.RFC3339))
 	}
 	return err
 }
 
 // closeWork closes the work of an evicted node. After the time closing the node is marked as gone.
 func (m *Membership) closeWork(ctx context.Context, n member) error {
-	err := m.Work.CloseLost(ctx, Lost{Node: n.id, Alive: n.alive, epoch: n.epoch, by: m})
+	err := m.cfg.Work.CloseLost(ctx, Lost{Node: n.id, Alive: n.alive, epoch: n.epoch, by: m})
 	switch {
 	case errors.Is(err, ErrNotEvicted):
 		return nil
@@ -259,18 +259,18 @@ func (m *Membership) closeWork(ctx context.Context, n member) error {
 
 // rejoin joins again after another node has evicted this one.
 func (m *Membership) rejoin(ctx context.Context) error {
-	m.Log.Error("this node was evicted because it did not renew its lease in time; it joins again and ends the calls that were closed")
+	m.cfg.Log.Error("this node was evicted because it did not renew its lease in time; it joins again and ends the calls that were closed")
 	if err := m.Join(ctx); err != nil {
 		return err
 	}
 	m.noteRenewal()
 	m.serving = map[string]bool{}
-	m.Work.Returned(ctx)
+	m.cfg.Work.Returned(ctx)
 	return nil
 }
 
 func (m *Membership) exec(ctx context.Context, q string, args ...any) error {
-	return m.DB.Tx(ctx, func(tx db.Querier) error {
+	return m.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		_, err := tx.Exec(ctx, q, args...)
 		return err
 	})

@@ -70,7 +70,7 @@ func (n *node) looks(t *testing.T, times int) {
 // expire ends the lease of a node.
 func (n *node) expire(t *testing.T) {
 	t.Helper()
-	if err := n.exec(t.Context(), `UPDATE nodes SET lease_until = lease_until - $2 WHERE id = $1`, n.Node,
+	if err := n.exec(t.Context(), `UPDATE nodes SET lease_until = lease_until - $2 WHERE id = $1`, n.cfg.Node,
 		(lease + time.Second).Microseconds()); err != nil {
 		t.Fatal(err)
 	}
@@ -193,11 +193,11 @@ func TestRemoveElsewhere_ServingAndStoppedNodes(t *testing.T) {
 func TestEvictAll_NodeOfCopyClosesTheirWork(t *testing.T) {
 	t.Parallel()
 	a := newNodes(t, "node_a", "node_b")[0]
-	if err := a.DB.Tx(t.Context(), func(tx db.Querier) error { return EvictAll(t.Context(), tx) }); err != nil {
+	if err := a.cfg.DB.Tx(t.Context(), func(tx db.Querier) error { return EvictAll(t.Context(), tx) }); err != nil {
 		t.Fatal(err)
 	}
 	c := &node{}
-	c.Membership = New(Config{DB: a.DB, Bus: bus.New(), Log: slog.New(slog.DiscardHandler), Node: "node_c", Version: "test", Work: c})
+	c.Membership = New(Config{DB: a.cfg.DB, Bus: bus.New(), Log: slog.New(slog.DiscardHandler), Node: "node_c", Version: "test", Work: c})
 	if err := c.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func (m *Membership) RemoveElsewhere(ctx context.Context, name string) error {
 	}
 	const q = `INSERT INTO node_file_removals (node, name, requested_at) SELECT id, $2, ` + now + ` FROM nodes WHERE id <> $1
 		ON CONFLICT (node, name) DO NOTHING`
-	if err := m.exec(db.Detached(ctx), q, m.Node, name); err != nil {
+	if err := m.exec(db.Detached(ctx), q, m.cfg.Node, name); err != nil {
 		return fmt.Errorf("delete %s at the other nodes: %w", name, err)
 	}
 	return nil
@@ -37,10 +37,10 @@ func (m *Membership) removeFiles(ctx context.Context) error {
 			return err
 		}
 		for _, name := range names {
-			if err := m.Work.RemoveFile(name); err != nil {
+			if err := m.cfg.Work.RemoveFile(name); err != nil {
 				return fmt.Errorf("delete %s: %w", name, err)
 			}
-			if err := m.exec(ctx, `DELETE FROM node_file_removals WHERE node = $1 AND name = $2`, m.Node, name); err != nil {
+			if err := m.exec(ctx, `DELETE FROM node_file_removals WHERE node = $1 AND name = $2`, m.cfg.Node, name); err != nil {
 				return err
 			}
 		}
@@ -52,5 +52,5 @@ func (m *Membership) removeFiles(ctx context.Context) error {
 
 func (m *Membership) removals(ctx context.Context) (names []string, err error) {
 	const q = `SELECT name FROM node_file_removals WHERE node = $1 ORDER BY requested_at LIMIT $2`
-	return db.Strings(ctx, m.DB.Read(ctx), "list files to delete", q, m.Node, removalPage)
+	return db.Strings(ctx, m.cfg.DB.Read(ctx), "list files to delete", q, m.cfg.Node, removalPage)
 }

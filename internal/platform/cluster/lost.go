@@ -23,8 +23,8 @@ var ErrNotEvicted = errors.New("the node is not evicted, or another node closes 
 // Guard runs fn in a transaction during which the node stays evicted: its row is locked, so that its Join waits. It returns
 // ErrNotEvicted without a call of fn if the node has come back, or if the row is locked by another node.
 func (l Lost) Guard(ctx context.Context, fn func(ctx context.Context, tx db.Querier) error) error {
-	return l.by.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		q := `SELECT epoch FROM nodes WHERE id = $1 AND epoch = $2 AND state = 'evicted'` + l.by.DB.SkipLocked()
+	return l.by.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		q := `SELECT epoch FROM nodes WHERE id = $1 AND epoch = $2 AND state = 'evicted'` + l.by.cfg.DB.SkipLocked()
 		var epoch int64
 		if err := tx.QueryRow(ctx, q, l.Node, l.epoch).Scan(&epoch); err != nil {
 			if db.IsNone(err) {

@@ -99,8 +99,8 @@ func newWord(plain string) word {
 }
 
 // alike writes letters that sound alike in English and German alike.
-var alike = strings.NewReplacer("sch", "s", "ph", "f", "th", "t", "ck", "k", "dt", "t", "tz", "z", "ch", "k", "gh", "", "y", "i", "j", "i", "v", "f", "w", "f", "c", "k",
-	"q", "k", "d", "t", "b", "p", "g", "k", "x", "ks")
+var alike = strings.NewReplacer("sch", "s", "ph", "f", "th", "t", "ck", "k", "dt", "t", "tz", "z", "ch", "k", "gh", "", "y", "i", "j", "i",
+	"v", "f", "w", "f", "c", "k", "q", "k", "d", "t", "b", "p", "g", "k", "x", "ks")
 
 // words returns the words of a text in lower case, in letters of ASCII where that is possible.
 func words(text string) []string {

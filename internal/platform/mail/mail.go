@@ -36,7 +36,7 @@ type Dialer interface {
 
 // Sender sends mails. It is safe for concurrent use. Every mail uses a connection of its own.
 type Sender struct {
-	Config
+	cfg         Config
 	from        *mail.Address
 	host        string // without port
 	addr        string
@@ -57,7 +57,7 @@ func New(c Config) (*Sender, error) {
 		return nil, fmt.Errorf("mail server %q must be smtps://user@host or smtp://user@host:587", c.Server)
 	}
 	c.Clock = clock.OrSystem(c.Clock)
-	s := &Sender{Config: c, host: u.Hostname(), user: u.User.Username(), implicitTLS: u.Scheme == "smtps"}
+	s := &Sender{cfg: c, host: u.Hostname(), user: u.User.Username(), implicitTLS: u.Scheme == "smtps"}
 	if s.from, err = mail.ParseAddress(c.From); err != nil {
 		return nil, fmt.Errorf("sender of mails %q must be an address such as Voice <voice@example.com>", c.From)
 	}
@@ -96,7 +96,7 @@ func (s *Sender) Send(ctx context.Context, to, subject, text string, files ...Fi
 
 // deliver opens an encrypted connection, authenticates and sends a mail. Without encryption it fails, unless the dialer allows it.
 func (s *Sender) deliver(ctx context.Context, m *gomail.Msg) error {
-	conn, plain, err := s.Dialer.Dial(ctx, s.addr)
+	conn, plain, err := s.cfg.Dialer.Dial(ctx, s.addr)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (s *Sender) client(conn net.Conn, plain bool) (*gomail.Client, error) {
 		gomail.WithHELO("localhost"), gomail.WithoutNoop(), gomail.WithoutRset(),
 		gomail.WithDialContextFunc(func(context.Context, string, string) (net.Conn, error) { return conn, nil })}
 	if s.user != "" {
-		options = append(options, gomail.WithUsername(s.user), gomail.WithPassword(s.Password),
+		options = append(options, gomail.WithUsername(s.user), gomail.WithPassword(s.cfg.Password),
 			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthPlain, gomail.SMTPAuthLogin, gomail.SMTPAuthSCRAMSHA256,
 				gomail.SMTPAuthSCRAMSHA1))
 	}
@@ -138,8 +138,8 @@ func (s *Sender) client(conn net.Conn, plain bool) (*gomail.Client, error) {
 
 func (s *Sender) tlsConfig() *tls.Config {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if s.TLS != nil {
-		c = s.TLS.Clone()
+	if s.cfg.TLS != nil {
+		c = s.cfg.TLS.Clone()
 	}
 	c.ServerName = s.host
 	return c
@@ -172,7 +172,7 @@ func (s *Sender) message(to, subject, text string) (*gomail.Msg, error) {
 		return nil, err
 	}
 	m.Subject(oneLine(subject))
-	m.SetDateWithValue(s.Clock.Now())
+	m.SetDateWithValue(s.cfg.Clock.Now())
 	m.SetMessageIDWithValue(db.NewID("mail") + "@" + s.from.Address[strings.LastIndexByte(s.from.Address, '@')+1:])
 	m.SetGenHeader("Auto-Submitted", "auto-generated")
 	m.SetBodyString(gomail.TypeTextPlain, text)

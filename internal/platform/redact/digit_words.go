@@ -55,8 +55,8 @@ func wordsFor(language string) map[string]string {
 	return digitWordsOf("en", "de", base)
 }
 
-var germanUnits = map[string]string{"ein": "1", "zwei": "2", "drei": "3", "vier": "4", "fünf": "5", "sechs": "6", "sieben": "7", "acht": "8",
-	"neun": "9"}
+var germanUnits = map[string]string{"ein": "1", "zwei": "2", "drei": "3", "vier": "4", "fünf": "5", "sechs": "6", "sieben": "7",
+	"acht": "8", "neun": "9"}
 
 // germanNumber reads a compound such as einundvierzig or hundertelf; "" if it is none.
 func germanNumber(word string) string {

@@ -155,7 +155,8 @@ func (r *reading) cued(w window) bool {
 		return false
 	}
 	for _, a := range announced {
-		if n := w.size(); n < a.least || n > a.most || !r.isAnnounced(w, a.kind) || a.kind != Account && a.kind != Health && a.kind != Social && !w.isDigits() {
+		if n := w.size(); n < a.least || n > a.most || !r.isAnnounced(w, a.kind) ||
+			a.kind != Account && a.kind != Health && a.kind != Social && !w.isDigits() {
 			continue
 		}
 		if !r.suits(a.kind, w) {
@@ -179,7 +180,8 @@ func (r *reading) suits(k Kind, w window) bool {
 	case Account:
 		_, end, _ := lastCue(words)
 		generic := strings.HasSuffix(words[:end], " account number")
-		bank := hasCue(strings.ReplaceAll(words, " account number", ""), Account) || strings.Contains(words, " bank") || strings.Contains(words, " debit")
+		bank := hasCue(strings.ReplaceAll(words, " account number", ""), Account) || strings.Contains(words, " bank") ||
+			strings.Contains(words, " debit")
 		return digits >= 5 && (!generic || bank)
 	case Health, Social:
 		return digits >= 6
@@ -192,7 +194,8 @@ func isMonthYear(d string) bool {
 	if len(d) == 3 || len(d) == 5 {
 		d = "0" + d
 	}
-	return (len(d) == 4 || len(d) == 6 && strings.HasPrefix(d[2:], "20")) && strings.Trim(d, "0123456789") == "" && d[:2] >= "01" && d[:2] <= "12"
+	return (len(d) == 4 || len(d) == 6 && strings.HasPrefix(d[2:], "20")) && strings.Trim(d, "0123456789") == "" && d[:2] >= "01" &&
+		d[:2] <= "12"
 }
 
 // cvvSize returns the length of the security code of a card.
@@ -243,7 +246,8 @@ func (r *reading) takenBack() {
 			continue
 		}
 		first := slices.IndexFunc(x.tokens, func(t int) bool { return r.taken[t] })
-		card := first >= 0 && slices.ContainsFunc(r.found, func(f finding) bool { return f.kind == Card && slices.Contains(f.tokens, x.tokens[first]) })
+		card := first >= 0 && slices.ContainsFunc(r.found,
+			func(f finding) bool { return f.kind == Card && slices.Contains(f.tokens, x.tokens[first]) })
 		all := window{x, 0, len(x.tokens)}
 		if k, _ := r.cue(all); !card && (k != Card || all.size() < announced[0].least || !all.isDigits()) {
 			continue

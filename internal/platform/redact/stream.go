@@ -2,8 +2,8 @@ package redact
 
 import "slices"
 
-// Stream removes numbers from passages as they are said. It holds a passage back while it may end in the middle of a number. A Stream is not
-// safe for concurrent use.
+// Stream removes numbers from passages as they are said. It holds a passage back while it may end in the middle of a number. A Stream is
+// not safe for concurrent use.
 type Stream struct {
 	policy  Policy
 	history []Passage

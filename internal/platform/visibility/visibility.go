@@ -128,7 +128,8 @@ func (v View) NarrowCallbacks(f *db.Filter) *db.Filter {
 		return f
 	}
 	user := f.Arg(v.user)
-	return f.And("user_id = " + user + " OR queue_id IN (" + fmt.Sprintf(queuesOf, user) + ") OR " + v.Condition("call_id", user) + " OR " + v.Condition("origin_call_id", user))
+	return f.And("user_id = " + user + " OR queue_id IN (" + fmt.Sprintf(queuesOf, user) + ") OR " + v.Condition("call_id", user) + " OR " +
+		v.Condition("origin_call_id", user))
 }
 
 // NarrowOwn limits a list to rows of the user, by the column with their creator.

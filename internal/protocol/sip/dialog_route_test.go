@@ -46,7 +46,8 @@ func TestDialog_RouteSetOfCallee(t *testing.T) {
 		wantEvent[sip.Acked](t, e)
 		in.Leg().Bye(sip.Reason{})
 		bye := p.wantMessage("BYE ")
-		if got := strings.Join(headerValues(bye, "Route"), "|"); strings.Fields(bye)[1] != at.Replace(c.uri) || got != at.Replace(c.routes) {
+		if got := strings.Join(headerValues(bye, "Route"), "|"); strings.Fields(bye)[1] != at.Replace(c.uri) ||
+			got != at.Replace(c.routes) {
 			t.Errorf("BYE %s by %s", strings.Fields(bye)[1], got)
 		}
 	}

@@ -54,7 +54,7 @@ func (s Step) WaitTime() time.Duration {
 // is refused.
 func (s *Service) InboundCall(ctx context.Context, in *CallIn) (*op.Out[Calling], error) {
 	org := access.Org(ctx)
-	from, ok, err := s.Numbers.ParseNumber(ctx, org, in.Body.From)
+	from, ok, err := s.cfg.Numbers.ParseNumber(ctx, org, in.Body.From)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s *Service) InboundCall(ctx context.Context, in *CallIn) (*op.Out[Calling]
 	if len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
-	id, to, err := s.Callers.Call(ctx, SimulatedCall{Org: org, From: from, To: in.Body.To, Script: in.Body.Script})
+	id, to, err := s.cfg.Callers.Call(ctx, SimulatedCall{Org: org, From: from, To: in.Body.To, Script: in.Body.Script})
 	if err != nil {
 		return nil, err
 	}

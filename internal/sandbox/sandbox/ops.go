@@ -12,7 +12,7 @@ import (
 )
 
 // Service has the operations of the sandbox. Create it with New.
-type Service struct{ Config }
+type Service struct{ cfg Config }
 
 // New returns a service.
 func New(c Config) *Service {
@@ -47,7 +47,7 @@ type InboundSMS struct {
 // InboundSMS stores a message as if a carrier had delivered it.
 func (s *Service) InboundSMS(ctx context.Context, in *SMSIn) (*op.Out[sms.Message], error) {
 	org := access.Org(ctx)
-	from, ok, err := s.Numbers.ParseNumber(ctx, org, in.Body.From)
+	from, ok, err := s.cfg.Numbers.ParseNumber(ctx, org, in.Body.From)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Service) InboundSMS(ctx context.Context, in *SMSIn) (*op.Out[sms.Messag
 	if len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
-	m, err := s.Messages.Receive(ctx, sms.Incoming{Org: org, From: from, To: in.Body.To, Body: in.Body.Body, Carrier: "sandbox",
+	m, err := s.cfg.Messages.Receive(ctx, sms.Incoming{Org: org, From: from, To: in.Body.To, Body: in.Body.Body, Carrier: "sandbox",
 		Sandbox: true})
 	if err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ const resetAbout = "Calls in progress are hung up, as POST /calls/{id}/end does;
 // Reset empties the sandbox of the organisation.
 func (s *Service) Reset(ctx context.Context, _ *struct{}) (*op.Out[Cleared], error) {
 	org := access.Org(ctx)
-	lift, ok := s.Suspensions.Suspend(org)
+	lift, ok := s.cfg.Suspensions.Suspend(org)
 	if !ok {
 		return nil, op.State("a reset is under way", "resetting")
 	}
@@ -62,7 +62,7 @@ func (s *Service) Reset(ctx context.Context, _ *struct{}) (*op.Out[Cleared], err
 			break
 		}
 	}
-	c.ResetAt = db.At(s.Clock.Now())
+	c.ResetAt = db.At(s.cfg.Clock.Now())
 	return op.OK(c)
 }
 
@@ -71,23 +71,23 @@ func (s *Service) removeOnce(ctx context.Context, org string, c *Cleared) (gone 
 	if err := s.endCallsAndJobs(ctx, org, c); err != nil {
 		return 0, err
 	}
-	if err := s.Data.RemoveFiles(org); err != nil {
+	if err := s.cfg.Data.RemoveFiles(org); err != nil {
 		return 0, fmt.Errorf("remove files: %w", err)
 	}
-	tables, err := s.DB.TenantTables(ctx)
+	tables, err := s.cfg.DB.TenantTables(ctx)
 	if err != nil {
 		return 0, err
 	}
 	tables = slices.DeleteFunc(tables, func(t db.TenantTable) bool {
 		return slices.Contains(keptTables, t.Name) || slices.Contains(partlyClearedTables, t.Name)
 	})
-	gone, err = s.DB.EraseTenant(ctx, org, tables)
+	gone, err = s.cfg.DB.EraseTenant(ctx, org, tables)
 	c.Removed += gone
 	if err != nil {
 		return gone, err
 	}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
-		more, err := s.Data.RepairRows(ctx, tx, org)
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
+		more, err := s.cfg.Data.RepairRows(ctx, tx, org)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (s *Service) removeOnce(ctx context.Context, org string, c *Cleared) (gone 
 		db.OnCommit(tx, func() { gone, c.Removed = gone+more, c.Removed+more })
 		return err
 	})
-	s.Data.ClearCaches(org)
+	s.cfg.Data.ClearCaches(org)
 	return gone, err
 }
 
@@ -104,13 +104,13 @@ func (s *Service) removeOnce(ctx context.Context, org string, c *Cleared) (gone 
 func (s *Service) endCallsAndJobs(ctx context.Context, org string, c *Cleared) error {
 	calling, cancel := context.WithTimeout(ctx, callsLimit)
 	defer cancel()
-	ended, err := s.Calls.EndOrg(calling, org)
+	ended, err := s.cfg.Calls.EndOrg(calling, org)
 	c.CallsEnded += ended
 	if err != nil {
 		return timeoutError(ctx, err, "calls are still ending; repeat this in a moment")
 	}
 	var elsewhere int
-	if err := s.DB.Read(ctx).QueryRow(ctx, `SELECT count(*) FROM calls WHERE org_id = $1 AND ended_at IS NULL`,
+	if err := s.cfg.DB.Read(ctx).QueryRow(ctx, `SELECT count(*) FROM calls WHERE org_id = $1 AND ended_at IS NULL`,
 		org).Scan(&elsewhere); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (s *Service) waitForJobs(ctx context.Context, org string) error {
 	tick := time.NewTicker(jobsPoll)
 	defer tick.Stop()
 	for {
-		running, err := s.Jobs.StopJobs(limited, org)
+		running, err := s.cfg.Jobs.StopJobs(limited, org)
 		if err == nil && running == 0 {
 			return nil
 		}

@@ -26,7 +26,7 @@ type Config struct {
 
 // Storage checks that the database can commit, and that its disk has space. It is safe for concurrent use.
 type Storage struct {
-	Config
+	cfg Config
 
 	mu      sync.Mutex // guards the fields below
 	running *attempt
@@ -55,7 +55,7 @@ const (
 // New returns a Storage.
 func New(c Config) *Storage {
 	wiring.Check(c)
-	return &Storage{Config: c}
+	return &Storage{cfg: c}
 }
 
 // Check returns nil if the server can store calls, or the reason for operators why it cannot. It waits two seconds at most.
@@ -66,9 +66,9 @@ func (s *Storage) Check(ctx context.Context) error {
 	if ctx.Err() == nil && s.lacking != (err != nil) {
 		s.lacking = err != nil
 		if s.lacking {
-			s.Log.Warn("not ready", "reason", err)
+			s.cfg.Log.Warn("not ready", "reason", err)
 		} else {
-			s.Log.Info("ready again")
+			s.cfg.Log.Info("ready again")
 		}
 	}
 	return err
@@ -88,7 +88,7 @@ func (s *Storage) check(ctx context.Context) error {
 	if a.err != nil {
 		return a.err
 	}
-	if at, err := s.DB.LastFault(); err != nil && s.Clock.Now().Sub(at) < faultHold {
+	if at, err := s.cfg.DB.LastFault(); err != nil && s.cfg.Clock.Now().Sub(at) < faultHold {
 		return reason(err)
 	}
 	return nil
@@ -101,10 +101,10 @@ func (s *Storage) attempt() *attempt {
 	if s.running != nil {
 		return s.running
 	}
-	if s.ended != nil && s.Clock.Now().Sub(s.ended.begun) < reuse {
+	if s.ended != nil && s.cfg.Clock.Now().Sub(s.ended.begun) < reuse {
 		return s.ended
 	}
-	a := &attempt{done: make(chan struct{}), begun: s.Clock.Now()}
+	a := &attempt{done: make(chan struct{}), begun: s.cfg.Clock.Now()}
 	s.running = a
 	go s.run(a)
 	return a
@@ -116,10 +116,10 @@ const attemptTime = 5 * time.Second
 func (s *Storage) run(a *attempt) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
 	defer cancel()
-	if s.DB.Name() == "sqlite" {
-		a.err = checkDisk(s.Data)
+	if s.cfg.DB.Name() == "sqlite" {
+		a.err = checkDisk(s.cfg.Data)
 	}
-	if err := s.DB.Check(ctx); err != nil && a.err == nil {
+	if err := s.cfg.DB.Check(ctx); err != nil && a.err == nil {
 		a.err = reason(err)
 	}
 	s.mu.Lock()

@@ -84,7 +84,7 @@ func TestCheck_DiskAndOtherTransactions(t *testing.T) {
 		t.Skip("needs the right to mount:", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, 0) })
-	s.Data = dir
+	s.cfg.Data = dir
 	wants(t, s, "")
 	if err := os.WriteFile(filepath.Join(dir, "fill"), make([]byte, 100<<10), 0o600); err != nil {
 		t.Fatal(err)

@@ -101,7 +101,8 @@ func TestOpen_MovedFolderIsNoCopy(t *testing.T) {
 }
 
 func TestOpen_CopyIsHeldUntilConfirmed(t *testing.T) {
-	for name, take := range map[string]func(*installation) *installation{"cp -a": (*installation).copied, "backup": (*installation).backup} {
+	for name, take := range map[string]func(*installation) *installation{"cp -a": (*installation).copied,
+		"backup": (*installation).backup} {
 		t.Run(name, func(t *testing.T) {
 			i := newInstallation(t)
 			i.t = t

@@ -224,8 +224,8 @@ func (s *Service) checkAudio(ctx context.Context, field, id string) error {
 		return nil
 	}
 	ok, err := false, error(nil)
-	if s.Prompts != nil {
-		ok, err = s.Prompts.HasAudio(ctx, access.Org(ctx), id)
+	if s.cfg.Prompts != nil {
+		ok, err = s.cfg.Prompts.HasAudio(ctx, access.Org(ctx), id)
 	}
 	if err == nil && !ok {
 		err = op.Invalid(op.Field(field, "not_found", "no such audio file"))

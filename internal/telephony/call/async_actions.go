@@ -70,7 +70,7 @@ func (s *Service) monitorAsync(ctx context.Context, callID string, c StartMonito
 // activeMonitorID returns the id of the supervisor's monitor on a call, or "" if there is none.
 func (s *Service) activeMonitorID(ctx context.Context, callID, user string) (id string, err error) {
 	const q = `SELECT id FROM monitors WHERE org_id = $1 AND call_id = $2 AND supervisor_id = $3 AND ended_at IS NULL ORDER BY id LIMIT 1`
-	err = s.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), callID, user).Scan(&id)
+	err = s.cfg.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), callID, user).Scan(&id)
 	if db.IsNone(err) {
 		return "", nil
 	}
@@ -79,7 +79,7 @@ func (s *Service) activeMonitorID(ctx context.Context, callID, user string) (id 
 
 func (s *Service) reserveMonitor(ctx context.Context, callID string, c StartMonitor) (string, error) {
 	m := MonitorState{ID: db.NewID("mon"), SupervisorID: c.UserID, Mode: c.Mode, Status: "ringing", StartedAt: s.Now()}
-	return m.ID, s.DB.Tx(ctx, func(tx db.Querier) error {
+	return m.ID, s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		return writeMonitors(ctx, tx, access.Org(ctx), callID, []MonitorState{m})
 	})
 }
@@ -92,7 +92,7 @@ func (s *Service) releaseMonitor(ctx context.Context, id string) error {
 
 // execTx runs one statement in a transaction.
 func (s *Service) execTx(ctx context.Context, q string, args ...any) error {
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		_, err := tx.Exec(ctx, q, args...)
 		return err
 	})
@@ -118,7 +118,7 @@ func (s *Service) changeMonitorAsync(ctx context.Context, in *MonitorChangeIn) (
 func (s *Service) addParticipantAsync(ctx context.Context, callID string, c AddParticipant) (*op.Out[Leg], error) {
 	c.LegID = db.NewID("leg")
 	l := legRow{Leg: Leg{ID: c.LegID, Role: "callee", Number: c.To, Status: "ringing", StartedAt: db.At(s.Now())}}
-	err := s.DB.Tx(ctx, func(tx db.Querier) error { return insertLeg(ctx, tx, access.Org(ctx), callID, l) })
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return insertLeg(ctx, tx, access.Org(ctx), callID, l) })
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (s *Service) publishEndedAfterTimeout(ctx context.Context, j job.Job) error
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error { return s.PublishEnriched(ctx, tx, j.Org, ref.CallID, false) })
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return s.PublishEnriched(ctx, tx, j.Org, ref.CallID, false) })
 }
 
 // PublishEnriched publishes call.ended to the subscribers that wait for recording and summary (event.Enriched). It
@@ -60,7 +60,7 @@ func (s *Service) publishEndedOnce(ctx context.Context, tx db.Querier, org strin
 	if n, err := r.RowsAffected(); err != nil || n == 0 {
 		return err
 	}
-	if err := s.Jobs.Withdraw(ctx, tx, org, enrichedTimeoutKey(row.ID)); err != nil { // the job would have nothing left to publish
+	if err := s.cfg.Jobs.Withdraw(ctx, tx, org, enrichedTimeoutKey(row.ID)); err != nil { // the job would have nothing left to publish
 		return err
 	}
 	if err := s.notifyEnriched(ctx, tx, org, row.ID); err != nil {
@@ -88,7 +88,7 @@ func (s *Service) publishEnded(ctx context.Context, tx db.Querier, org string, c
 	if c.HangupBy != nil {
 		e.HangupBy = *c.HangupBy
 	}
-	return s.Outbox.PublishTo(ctx, tx, org, a, e)
+	return s.cfg.Outbox.PublishTo(ctx, tx, org, a, e)
 }
 
 // SetSummary stores transcript id, summary and sentiment in the call's row, which lists and events read. Empty values

@@ -203,7 +203,7 @@ func TestRecording_NamesLostNode(t *testing.T) {
 		o.Must(err)
 		for _, state := range []string{"serving", "evicted", "gone", "serving"} {
 			o.Exec(`INSERT INTO nodes (id, epoch, state, version, joined_at, lease_until)
-				VALUES ($2, 1, $3, $1, 0, 0) ON CONFLICT (id) DO UPDATE SET state = excluded.state`, o.Recordings.Node, state)
+				VALUES ($2, 1, $3, $1, 0, 0) ON CONFLICT (id) DO UPDATE SET state = excluded.state`, calltest.Node, state)
 			for _, path := range []string{"/recordings/" + a.Recording.ID, "/recordings?include_total=true"} {
 				r := o.API.Do(optest.Admin(o.ID), "GET", path, nil)
 				if lost := strings.Contains(string(r.Bytes), `"code":"node_lost"`); r.Status != 200 || lost != (state != "serving") {

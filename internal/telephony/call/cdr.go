@@ -135,7 +135,7 @@ func (s *Service) records(ctx context.Context, org string, calls []Call) ([]CDR,
 
 // FindCDR returns the record of a call by its own id or the call's, or db.ErrNone.
 func (s *Service) FindCDR(ctx context.Context, org, id string) (CDR, error) {
-	c, err := getCDR(ctx, s.DB.Read(ctx), org, id)
+	c, err := getCDR(ctx, s.cfg.DB.Read(ctx), org, id)
 	if err != nil {
 		return CDR{}, err
 	}
@@ -146,9 +146,9 @@ func (s *Service) FindCDR(ctx context.Context, org, id string) (CDR, error) {
 
 // shownCDRs adds the conditions of a filter, and those of what the principal sees.
 func (s *Service) shownCDRs(ctx context.Context, org string, f *db.Filter, in EndedFilter, since, until db.Time) (*db.Filter, error) {
-	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	view, err := visibility.From(ctx, s.cfg.DB.Read(ctx))
 	if err == nil {
-		err = in.storeForms(ctx, s.DB.Read(ctx), org)
+		err = in.storeForms(ctx, s.cfg.DB.Read(ctx), org)
 	}
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (s *Service) CountCDRs(ctx context.Context, org string, in EndedFilter, sin
 	if err != nil {
 		return 0, err
 	}
-	return f.Count(ctx, s.DB.Read(ctx))
+	return f.Count(ctx, s.cfg.DB.Read(ctx))
 }
 
 // CDRsAfter returns the next records of an organisation whose calls ended between two times, at most limit, in the
@@ -174,7 +174,7 @@ func (s *Service) CDRsAfter(ctx context.Context, org string, in EndedFilter, sin
 	if err != nil {
 		return nil, err
 	}
-	some, err := queryCalls(ctx, s.DB.Read(ctx), f.Page("ended_at", false, after, afterID, limit-1))
+	some, err := queryCalls(ctx, s.cfg.DB.Read(ctx), f.Page("ended_at", false, after, afterID, limit-1))
 	if err != nil {
 		return nil, err
 	}

@@ -30,10 +30,10 @@ func (s *Service) addQueueWaits(ctx context.Context, org string, calls []Call) e
 			ids = append(ids, c.ID)
 		}
 	}
-	if len(ids) == 0 || s.Queues == nil {
+	if len(ids) == 0 || s.cfg.Queues == nil {
 		return nil
 	}
-	found, err := s.Queues.QueueWaits(ctx, s.DB.Read(ctx), org, ids)
+	found, err := s.cfg.Queues.QueueWaits(ctx, s.cfg.DB.Read(ctx), org, ids)
 	if err != nil {
 		return err
 	}
@@ -47,10 +47,10 @@ func (s *Service) addQueueWaits(ctx context.Context, org string, calls []Call) e
 
 // withQueueWait adds the queue and the waiting time to a call.answered event.
 func (s *Service) withQueueWait(ctx context.Context, tx db.Querier, org, queue string, e event.CallAnswered) (event.CallAnswered, error) {
-	if queue == "" || s.Queues == nil {
+	if queue == "" || s.cfg.Queues == nil {
 		return e, nil
 	}
-	found, err := s.Queues.QueueWaits(ctx, tx, org, []string{e.CallID})
+	found, err := s.cfg.Queues.QueueWaits(ctx, tx, org, []string{e.CallID})
 	e.QueueID, e.QueueSeconds = &queue, found[e.CallID].Seconds
 	return e, err
 }
@@ -58,10 +58,10 @@ func (s *Service) withQueueWait(ctx context.Context, tx db.Querier, org, queue s
 // countOffers returns how many agents were rung for the caller of a queue. It returns otherwise if the call was in no
 // queue.
 func (s *Service) countOffers(ctx context.Context, tx db.Querier, org string, c Call, otherwise int) (int, error) {
-	if c.QueueID == nil || s.Queues == nil {
+	if c.QueueID == nil || s.cfg.Queues == nil {
 		return otherwise, nil
 	}
-	found, err := s.Queues.OfferedAgents(ctx, tx, org, []string{c.ID})
+	found, err := s.cfg.Queues.OfferedAgents(ctx, tx, org, []string{c.ID})
 	return len(found[c.ID]), err
 }
 
@@ -73,14 +73,14 @@ func (s *Service) addQueueDetails(ctx context.Context, org string, records []CDR
 			calls, queues = append(calls, r.CallID), append(queues, r.Queue.ID)
 		}
 	}
-	if len(calls) == 0 || s.Queues == nil {
+	if len(calls) == 0 || s.cfg.Queues == nil {
 		return nil
 	}
-	offered, err := s.Queues.OfferedAgents(ctx, s.DB.Read(ctx), org, calls)
+	offered, err := s.cfg.Queues.OfferedAgents(ctx, s.cfg.DB.Read(ctx), org, calls)
 	if err != nil {
 		return err
 	}
-	names, err := s.Queues.QueueNames(ctx, s.DB.Read(ctx), org, queues)
+	names, err := s.cfg.Queues.QueueNames(ctx, s.cfg.DB.Read(ctx), org, queues)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 // Change writes a change of a call in progress and its events in one transaction. It does nothing if the revision is
 // not higher than the stored one, or if the call has ended. The commit does not wait for the disk (db.TxRelaxed).
 func (s *Service) Change(ctx context.Context, c Change) error {
-	return changeError(c.ID, s.DB.TxRelaxed(ctx, func(tx db.Querier) error { return s.writeChange(ctx, tx, c) }))
+	return changeError(c.ID, s.cfg.DB.TxRelaxed(ctx, func(tx db.Querier) error { return s.writeChange(ctx, tx, c) }))
 }
 
 // ChangeAsync is Change without waiting for the commit. Later writes are ordered after it. wait returns once it is
@@ -22,7 +22,7 @@ func (s *Service) ChangeAsync(ctx context.Context, c Change) (wait func() error)
 		id := c.ID
 		return func() error { return changeError(id, wait()) }
 	}
-	written, id := s.DB.TxAsync(ctx, func(tx db.Querier) error { return s.writeChange(ctx, tx, c) }), c.ID
+	written, id := s.cfg.DB.TxAsync(ctx, func(tx db.Querier) error { return s.writeChange(ctx, tx, c) }), c.ID
 	return func() error { return changeError(id, written()) }
 }
 
@@ -77,7 +77,7 @@ func (s *Service) publishChangeEvent(ctx context.Context, tx db.Querier, c Chang
 			return err
 		}
 	}
-	if err := s.Outbox.Publish(ctx, tx, c.Org, e); err != nil || !answered {
+	if err := s.cfg.Outbox.Publish(ctx, tx, c.Org, e); err != nil || !answered {
 		return err
 	}
 	return observe.Each(s.observers.answers, func(o AnswerObserver) error { return o.CallAnswered(ctx, tx, c.Org, c.ID) })

@@ -32,10 +32,10 @@ func (r CDR) ExternalNumber() string { return externalNumber(r.Direction, r.From
 // contactFor returns the contact of the call's external number if it is known without waiting; nil otherwise.
 func (s *Service) contactFor(ctx context.Context, n New) *event.Contact {
 	number := externalNumber(n.Direction, n.From, n.To)
-	if s.Contacts == nil || number == "" {
+	if s.cfg.Contacts == nil || number == "" {
 		return nil
 	}
-	return s.Contacts.LookupContact(ctx, n.Org, number)
+	return s.cfg.Contacts.LookupContact(ctx, n.Org, number)
 }
 
 func contactID(c *event.Contact) db.Null {
@@ -58,7 +58,7 @@ func (s *Service) SetContact(ctx context.Context, org, id string, c event.Contac
 	const q = `UPDATE calls SET contact_id = $3, contact = $4,
 			from_name = CASE WHEN direction = 'inbound' THEN COALESCE(from_name, $5) ELSE from_name END
 		WHERE org_id = $1 AND id = $2 AND contact IS NULL`
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		_, err := tx.Exec(ctx, q, org, id, contactID(&c), contactText(&c), db.Null(c.Name))
 		return err
 	})
@@ -106,7 +106,7 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Call, e
 	if h.Contact != "" {
 		sides = append(sides, func(f *db.Filter) { f.Equal("contact_id", h.Contact) })
 	}
-	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	view, err := visibility.From(ctx, s.cfg.DB.Read(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Call, e
 	for _, side := range sides {
 		f := view.Narrow(db.Where(`SELECT `+callColumns+` FROM calls WHERE org_id = $1`, org), "id")
 		side(f)
-		found, err := queryCalls(ctx, s.DB.Read(ctx), f.Between("started_at", h.Since, h.Until).Page("started_at", true, h.Before,
+		found, err := queryCalls(ctx, s.cfg.DB.Read(ctx), f.Between("started_at", h.Since, h.Until).Page("started_at", true, h.Before,
 			h.BeforeID, h.Limit))
 		if err != nil {
 			return nil, err
@@ -132,14 +132,14 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Call, e
 // PriorCalls returns how many calls there were with a number, in each of its spellings, and the latest of them. The call with the id but is
 // not counted. last is nil if there is none.
 func (s *Service) PriorCalls(ctx context.Context, org, phone, but string) (total int, last *Call, err error) {
-	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	view, err := visibility.From(ctx, s.cfg.DB.Read(ctx))
 	if err != nil {
 		return 0, nil, err
 	}
 	const text = `SELECT count(*) FROM calls WHERE org_id = $1 AND direction <> 'internal' AND id <> $3 AND (from_number IN ($2, $4) OR to_number IN ($2, $4))`
 	given, other := number.Spellings(phone)
 	q, args := view.Narrow(db.Where(text, org, given, but, other), "id").SQL()
-	if err := s.DB.Read(ctx).QueryRow(ctx, q, args...).Scan(&total); err != nil {
+	if err := s.cfg.DB.Read(ctx).QueryRow(ctx, q, args...).Scan(&total); err != nil {
 		return 0, nil, fmt.Errorf("count calls with a number: %w", err)
 	}
 	if total == 0 {
@@ -156,7 +156,7 @@ func (s *Service) PriorCalls(ctx context.Context, org, phone, but string) (total
 
 // Find returns a call of an organisation, or db.ErrNone.
 func (s *Service) Find(ctx context.Context, org, id string) (Call, error) {
-	return getCall(ctx, s.DB.Read(ctx), org, id)
+	return getCall(ctx, s.cfg.DB.Read(ctx), org, id)
 }
 
 // FindWithURL is Find with the recording's id replaced by its URL, as the API shows it.
@@ -175,7 +175,7 @@ type CallOrigin struct {
 // Origin returns the CallOrigin of a call, or db.ErrNone. It runs while phones ring, so it reads three columns only.
 func (s *Service) Origin(ctx context.Context, org, id string) (w CallOrigin, err error) {
 	const q = `SELECT direction, number_id, queue_id FROM calls WHERE org_id = $1 AND id = $2`
-	err = s.DB.Read(ctx).QueryRow(ctx, q, org, id).Scan(&w.Direction, (*db.Null)(&w.NumberID), (*db.Null)(&w.QueueID))
+	err = s.cfg.DB.Read(ctx).QueryRow(ctx, q, org, id).Scan(&w.Direction, (*db.Null)(&w.NumberID), (*db.Null)(&w.QueueID))
 	return w, err
 }
 

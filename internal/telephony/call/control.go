@@ -81,10 +81,10 @@ func (s *Service) runActionAsync(ctx context.Context, before Call, c Command) (*
 }
 
 func (s *Service) log() *slog.Logger {
-	if s.Log == nil {
+	if s.cfg.Log == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return s.Log
+	return s.cfg.Log
 }
 
 // runCommand is Do on a call of the credential's organisation.
@@ -137,7 +137,7 @@ func (s *Service) findInProgress(ctx context.Context, id string) (Call, error) {
 
 // findCall returns a call of the credential's organisation.
 func (s *Service) findCall(ctx context.Context, id string) (Call, error) {
-	c, err := getCall(ctx, s.DB.Read(ctx), access.Org(ctx), id)
+	c, err := getCall(ctx, s.cfg.DB.Read(ctx), access.Org(ctx), id)
 	if db.IsNone(err) {
 		return c, op.NotFound("call")
 	}
@@ -152,7 +152,7 @@ func (s *Service) currentCall(ctx context.Context, id string) (*op.Out[Call], er
 		return nil, err
 	}
 	one := []Call{c}
-	if err := legsOf(ctx, s.DB.Read(ctx), access.Org(ctx), one); err != nil {
+	if err := legsOf(ctx, s.cfg.DB.Read(ctx), access.Org(ctx), one); err != nil {
 		return nil, err
 	}
 	if err := s.addQueueWaits(ctx, access.Org(ctx), one); err != nil {

@@ -68,7 +68,7 @@ func TestCreate_RateLimits(t *testing.T) {
 	t.Parallel()
 	o, x := newOrgWithSwitch(t, dbtest.SQLite(t))
 	now := time.Now()
-	o.Calls.Clock = clock.Func(func() time.Time { return now })
+	o.Clock = clock.Func(func() time.Time { return now })
 	place := func(to string) *optest.Answer {
 		return o.Do("POST", "/calls", map[string]any{"to": to, "user_id": "usr_1"})
 	}

@@ -45,7 +45,7 @@ func (s *Service) EndedCallsWith(ctx context.Context, q db.Querier, org, phone s
 // HasActiveCallWith reports whether a call with a number is in progress.
 func (s *Service) HasActiveCallWith(ctx context.Context, org, phone string) (live bool, err error) {
 	const q = `SELECT EXISTS (SELECT 1 FROM calls WHERE org_id = $1 AND (from_number = $2 OR to_number = $2) AND ended_at IS NULL)`
-	err = s.DB.Read(ctx).QueryRow(ctx, q, org, phone).Scan(&live)
+	err = s.cfg.DB.Read(ctx).QueryRow(ctx, q, org, phone).Scan(&live)
 	return live, err
 }
 

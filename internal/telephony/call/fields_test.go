@@ -60,10 +60,10 @@ func (parts) NoteSyncs(context.Context, db.Querier, string, []string) (map[strin
 func TestFields_AllWritten(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o := &testOrg{calltest.New(t, d, func(*calltest.Org) []op.Operation {
+		withParts := func(c *call.Config) { c.Queues, c.Transcripts, c.Contacts = parts{}, parts{}, parts{} }
+		o := &testOrg{calltest.NewWith(t, d, withParts, func(*calltest.Org) []op.Operation {
 			return disposition.New(disposition.Config{DB: d, Queues: parts{}}).Operations()
 		})}
-		o.Calls.Queues, o.Calls.Transcripts, o.Calls.Contacts = parts{}, parts{}, parts{}
 		calls, records := map[string]bool{}, map[string]bool{}
 		see := func(id string) {
 			t.Helper()
@@ -159,7 +159,8 @@ func filled(path string, v any, seen map[string]bool) {
 	}
 }
 
-// members returns the paths of the members of a type in package call, and of the types of the package in it. Notes have a test of their own.
+// members returns the paths of the members of a type in package call, and of the types of the package in it. Notes have a test of their
+// own.
 func members(path string, t reflect.Type) (all []string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -173,7 +174,8 @@ func members(path string, t reflect.Type) (all []string) {
 		for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice}, inner.Kind()) {
 			inner = inner.Elem()
 		}
-		if inner.Kind() == reflect.Struct && inner.PkgPath() == reflect.TypeFor[call.Call]().PkgPath() && inner != reflect.TypeFor[call.Note]() {
+		if inner.Kind() == reflect.Struct && inner.PkgPath() == reflect.TypeFor[call.Call]().PkgPath() &&
+			inner != reflect.TypeFor[call.Note]() {
 			all = append(all, members(at, inner)...)
 		}
 	}

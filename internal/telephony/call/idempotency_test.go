@@ -51,7 +51,7 @@ func TestSignedURL_ExpiresByServerClock(t *testing.T) {
 			time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)} {
 			o := newTestOrg(t, d)
 			now := start
-			o.Calls.Clock = clock.Func(func() time.Time { return now })
+			o.Clock = clock.Func(func() time.Time { return now })
 			n := o.Begin(call.Internal)
 			a := o.Answer(n, true)
 			path, err := o.Files.Path(a.Recording.Name)

@@ -72,7 +72,7 @@ func (s *Service) JournalDialogs(c Change) (settle func(), ok bool) {
 func noSettle() {}
 
 func (s *Service) appendJournal(k journalEntry, dialogs ...byte) (settle func(), ok bool) {
-	if s.Journal == nil {
+	if s.cfg.Journal == nil {
 		return noSettle, false
 	}
 	b, err := json.Marshal(k)
@@ -80,7 +80,7 @@ func (s *Service) appendJournal(k journalEntry, dialogs ...byte) (settle func(),
 		b = slices.Concat(b, []byte{'\n'}, dialogs)
 	}
 	if err == nil {
-		settle, err = s.Journal.Append(b)
+		settle, err = s.cfg.Journal.Append(b)
 	}
 	if err != nil {
 		s.log().Debug("not in the journal, waiting for the commit", "err", err)
@@ -162,7 +162,7 @@ func (k journaledChange) change() Change {
 // beginIfMissing begins a call unless its row exists.
 func (s *Service) beginIfMissing(ctx context.Context, n New) error {
 	var one int
-	err := s.DB.Read(ctx).QueryRow(ctx, `SELECT 1 FROM calls WHERE org_id = $1 AND id = $2`, n.Org, n.ID).Scan(&one)
+	err := s.cfg.DB.Read(ctx).QueryRow(ctx, `SELECT 1 FROM calls WHERE org_id = $1 AND id = $2`, n.Org, n.ID).Scan(&one)
 	if db.IsNone(err) {
 		return s.Begin(ctx, n)
 	}

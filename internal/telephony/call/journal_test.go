@@ -18,7 +18,7 @@ func TestJournal_ReplayAfterKill(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o, dir := newTestOrg(t, d), t.TempDir()
-		o.Calls.Journal = openJournal(t, dir, 0, nil)
+		o.RestartCalls(func(c *call.Config) { c.Journal = openJournal(t, dir, 0, nil) })
 		p := &placedCall{testOrg: o, New: call.New{Org: o.ID, ID: db.NewID("call"), Direction: call.Inbound, Source: "sip", From: "+12025550142", To: "+12025550199",
 			StartedAt: o.At, TrunkID: "trk_1", CallerLeg: db.NewID("leg"), CallerSIP: "sip-1", Metadata: map[string]string{"order": "7"}}}
 		if _, ok := o.Calls.JournalBegin(p.New); !ok {
@@ -69,7 +69,7 @@ func TestJournal_PlacedCallReplayed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o, dir := newTestOrg(t, d), t.TempDir()
-		o.Calls.Journal = openJournal(t, dir, 0, nil)
+		o.RestartCalls(func(c *call.Config) { c.Journal = openJournal(t, dir, 0, nil) })
 		n := call.New{Org: o.ID, ID: db.NewID("call"), Direction: call.Outbound, Source: "api", From: "101", To: "+12025550143", UserID: "usr_1", StartedAt: o.At,
 			Status: call.Queued, Metadata: map[string]string{"order": "7"}, Reference: "r1", Purpose: "asked to be called",
 			By: call.Author{Type: "mcp", ID: "key_1", Name: "an assistant"}}
@@ -92,7 +92,7 @@ func TestJournal_PlacedCallReplayed(t *testing.T) {
 func TestJournal_DialogsInlineOfOldVersions(t *testing.T) {
 	t.Parallel()
 	o, dir, ctx := newTestOrg(t, dbtest.SQLite(t)), t.TempDir(), context.Background()
-	o.Calls.Journal = openJournal(t, dir, 0, nil)
+	o.RestartCalls(func(c *call.Config) { c.Journal = openJournal(t, dir, 0, nil) })
 	one, two := o.place(), o.place()
 	one.prepareAnswer()
 	one.next.Dialogs = nil
@@ -118,7 +118,7 @@ func TestJournal_DialogsInlineOfOldVersions(t *testing.T) {
 func TestJournal_DialogsInOwnEntry(t *testing.T) {
 	t.Parallel()
 	o, dir, ctx := newTestOrg(t, dbtest.SQLite(t)), t.TempDir(), context.Background()
-	o.Calls.Journal = openJournal(t, dir, 0, nil)
+	o.RestartCalls(func(c *call.Config) { c.Journal = openJournal(t, dir, 0, nil) })
 	cut, settled := o.place(), o.place() // cut: killed before the commit; settled: killed between the two entries that are settled after it
 	for _, p := range []*placedCall{cut, settled} {
 		p.prepareAnswer()
@@ -154,7 +154,7 @@ func TestJournal_DialogsInOwnEntry(t *testing.T) {
 func TestJournal_SettledEntryDropped(t *testing.T) {
 	t.Parallel()
 	o, dir := newTestOrg(t, dbtest.SQLite(t)), t.TempDir()
-	o.Calls.Journal = openJournal(t, dir, 0, nil)
+	o.RestartCalls(func(c *call.Config) { c.Journal = openJournal(t, dir, 0, nil) })
 	for _, id := range []string{"call_1", "call_2"} {
 		settle, ok := o.Calls.JournalBegin(call.New{Org: o.ID, ID: id})
 		if !ok {
@@ -165,7 +165,7 @@ func TestJournal_SettledEntryDropped(t *testing.T) {
 		}
 	}
 	openJournal(t, dir, 1, nil)
-	o.Calls.Journal = nil
+	o.RestartCalls(func(c *call.Config) { c.Journal = nil })
 	if _, ok := o.Calls.JournalBegin(call.New{}); ok {
 		t.Error("nothing is sure without a journal")
 	}

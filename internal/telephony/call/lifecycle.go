@@ -40,7 +40,7 @@ type Config struct {
 
 // Service stores calls and serves their API. Create it with NewService. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg Config
 	// Switch carries out commands on calls in progress; nil: this process carries no calls.
 	Switch Switch
 
@@ -55,11 +55,11 @@ type Service struct {
 func NewService(c Config) *Service {
 	c.Clock, c.Links.Clock = clock.OrSystem(c.Clock), clock.OrSystem(c.Links.Clock)
 	c.Redactions = redact.OrOff(c.Redactions)
-	return &Service{Config: c}
+	return &Service{cfg: c}
 }
 
 // Now returns the time of the service's clock.
-func (s *Service) Now() time.Time { return s.Clock.Now() }
+func (s *Service) Now() time.Time { return s.cfg.Clock.Now() }
 
 // New describes a call that begins. Its field names are stored as JSON in the journal.
 type New struct {
@@ -105,11 +105,11 @@ type Party struct {
 // a power failure within about 20 ms can lose it (db.TxRelaxed). WaitDurable waits for the disk.
 func (s *Service) Begin(ctx context.Context, n New) error {
 	n.contact = s.contactFor(ctx, n)
-	return s.beginError(n.ID, s.DB.TxRelaxed(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) }))
+	return s.beginError(n.ID, s.cfg.DB.TxRelaxed(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) }))
 }
 
 // WaitDurable returns once everything committed before is on disk.
-func (s *Service) WaitDurable(ctx context.Context) error { return s.DB.Sync(ctx) }
+func (s *Service) WaitDurable(ctx context.Context) error { return s.cfg.DB.Sync(ctx) }
 
 // BeginAsync is Begin without waiting for the commit. Later writes of the call are ordered after it. A change that
 // ChangeAsync gets while the insert is pending is written with it, as one row.
@@ -129,7 +129,7 @@ func (s *Service) beginError(id string, err error) error {
 }
 
 func (s *Service) begin(ctx context.Context, tx db.Querier, n New) error {
-	if err := insertCall(ctx, tx, n, s.Node); err != nil {
+	if err := insertCall(ctx, tx, n, s.cfg.Node); err != nil {
 		return err
 	}
 	if n.hasCaller() {
@@ -177,7 +177,7 @@ func (s *Service) Answered(ctx context.Context, n New, a Answer) error {
 	if a.By.UserID != "" {
 		by = "agent"
 	}
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		if first, err := markAnswered(ctx, tx, a, by); err != nil || !first {
 			return err
 		}
@@ -193,7 +193,7 @@ func (s *Service) Answered(ctx context.Context, n New, a Answer) error {
 				return err
 			}
 		}
-		return s.Outbox.Publish(ctx, tx, a.Org, event.CallAnswered{
+		return s.cfg.Outbox.Publish(ctx, tx, a.Org, event.CallAnswered{
 			CallID: a.ID, Direction: string(n.Direction), FromNumber: n.From, ToNumber: n.To,
 			AnsweredAt: db.At(a.At), AnsweredBy: by, AgentID: db.Null(a.By.UserID).Ptr(),
 			AgentName: db.Null(a.By.Name).Ptr(), RingSeconds: seconds(a.Ring),
@@ -213,7 +213,7 @@ func calleeLeg(a Answer) legRow {
 
 // Held stores that a side put the call on hold, or resumed it. The leg's held_by is peer: a phone did it.
 func (s *Service) Held(ctx context.Context, org, id, role string, held bool, at time.Time) error {
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		if err := holdLeg(ctx, tx, org, id, role, held); err != nil {
 			return err
 		}
@@ -270,7 +270,7 @@ const enrichedWait = 30 * time.Second
 // the end. It waits for the commit, which shares a group commit with other writes (db.TxAsync), because only the
 // ended call waits for it. A call that has ended already is left unchanged.
 func (s *Service) End(ctx context.Context, e Ended) error {
-	written := s.DB.TxAsync(ctx, func(tx db.Querier) error {
+	written := s.cfg.DB.TxAsync(ctx, func(tx db.Querier) error {
 		row, err := endCall(ctx, tx, e, s.Now())
 		if db.IsNone(err) {
 			return nil // ended already
@@ -310,7 +310,7 @@ func (s *Service) writeEndParts(ctx context.Context, tx db.Querier, e Ended, row
 	if err := s.observers.finishRecordings(ctx, tx, e); err != nil {
 		return err
 	}
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: JobQueue, Lane: e.Org, Kind: enrichedTimeoutKind,
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: JobQueue, Lane: e.Org, Kind: enrichedTimeoutKind,
 		Args: callJobArgs{e.ID}, RunAt: e.At.Add(enrichedWait), UniqueKey: enrichedTimeoutKey(e.ID)})
 }
 
@@ -356,7 +356,7 @@ func (s *Service) publishMissed(ctx context.Context, tx db.Querier, e Ended, row
 	if err != nil {
 		return err
 	}
-	return s.Outbox.Publish(ctx, tx, e.Org, event.CallMissed{
+	return s.cfg.Outbox.Publish(ctx, tx, e.Org, event.CallMissed{
 		CallID: e.ID, FromNumber: e.From, ToNumber: e.To, MissedReason: *row.MissedReason,
 		StartedAt: row.StartedAt, EndedAt: *row.EndedAt, WaitSeconds: row.TotalSeconds, AgentsOffered: offered, Contact: row.Contact,
 		QueueID: row.QueueID, VoicemailID: db.Null(row.internal.VoicemailID).Ptr(),

@@ -99,7 +99,7 @@ func (l Links) Authorize(ctx context.Context, id string, q SignedQuery) (string,
 // setRecordingURL replaces the id of an available recording by its URL.
 func (s *Service) setRecordingURL(c *Call) {
 	if c.RecordingURL != nil {
-		url := s.Links.Audio(*c.RecordingURL, c.Sandbox)
+		url := s.cfg.Links.Audio(*c.RecordingURL, c.Sandbox)
 		c.RecordingURL = &url
 	}
 }

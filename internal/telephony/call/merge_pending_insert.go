@@ -75,7 +75,7 @@ func (s *Service) beginPending(ctx context.Context, n New, then func(error)) {
 		then(begun)
 	}
 	s.pendingInserts.add(b)
-	s.DB.TxAsyncThen(ctx, func(tx db.Querier) error {
+	s.cfg.DB.TxAsyncThen(ctx, func(tx db.Querier) error {
 		n, with := s.pendingInserts.take(b)
 		db.OnCommit(tx, func() { s.pendingInserts.drop(b) })
 		return s.beginWithChanges(ctx, tx, n, with)
@@ -85,7 +85,7 @@ func (s *Service) beginPending(ctx context.Context, n New, then func(error)) {
 			end(err, err)
 			return
 		}
-		go s.DB.TxAsyncThen(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) }, func(begun error) { end(begun, err) })
+		go s.cfg.DB.TxAsyncThen(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) }, func(begun error) { end(begun, err) })
 	})
 }
 
@@ -94,7 +94,7 @@ func (s *Service) beginWithChanges(ctx context.Context, tx db.Querier, n New, wi
 	if len(with) == 0 {
 		return s.begin(ctx, tx, n)
 	}
-	if err := insertWithChange(ctx, tx, n, s.Node, with[len(with)-1]); err != nil {
+	if err := insertWithChange(ctx, tx, n, s.cfg.Node, with[len(with)-1]); err != nil {
 		return err
 	}
 	if err := writeLegs(ctx, tx, n.Org, n.ID, mergeLegs(n, with)); err != nil {
@@ -121,7 +121,7 @@ func (s *Service) publishStarted(ctx context.Context, tx db.Querier, n New) erro
 	if err := s.insertPurposeNote(ctx, tx, n); err != nil {
 		return err
 	}
-	return s.Outbox.Publish(ctx, tx, n.Org, event.CallStarted{
+	return s.cfg.Outbox.Publish(ctx, tx, n.Org, event.CallStarted{
 		CallID: n.ID, Direction: string(n.Direction), FromNumber: n.From, ToNumber: n.To,
 		FromName: db.Null(n.FromName).Ptr(), NumberID: db.Null(n.NumberID).Ptr(),
 		UserID: db.Null(n.UserID).Ptr(), StartedAt: db.At(n.StartedAt), Source: n.Source, Contact: n.contact,

@@ -50,7 +50,7 @@ func (o *testOrg) storedRows(id string, names ...string) string {
 	for _, q := range []string{`SELECT * FROM calls WHERE org_id = $1 AND id = $2`, `SELECT * FROM legs WHERE org_id = $1 AND call_id = $2 ORDER BY sip_call_id`,
 		`SELECT * FROM recordings WHERE org_id = $1 AND call_id = $2`, `SELECT * FROM call_dialogs WHERE org_id = $1 AND call_id = $2`,
 		`SELECT kind, audience, body FROM events WHERE org_id = $1 AND call_id = $2 ORDER BY id`} {
-		rows, err := o.Calls.DB.Read(context.Background()).Query(context.Background(), q, o.ID, id)
+		rows, err := o.DB.Read(context.Background()).Query(context.Background(), q, o.ID, id)
 		o.Must(err)
 		defer rows.Close()
 		columns, err := rows.Columns()

@@ -164,7 +164,7 @@ func (s *Service) getMonitor(ctx context.Context, callID, id string) (Monitor, e
 		WHERE org_id = $1 AND call_id = $2 AND id = $3`
 	var m Monitor
 	var ended db.Time
-	err := s.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), callID, id).
+	err := s.cfg.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), callID, id).
 		Scan(&m.ID, &m.CallID, &m.SupervisorID, &m.Mode, &m.Status, &m.StartedAt, &ended)
 	if db.IsNone(err) {
 		return m, op.NotFound("monitor of this call")

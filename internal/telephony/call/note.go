@@ -76,7 +76,7 @@ type newNote struct {
 }
 
 func (s *Service) insertNote(ctx context.Context, tx db.Querier, org string, n newNote, id string, at db.Time) error {
-	policy, err := s.Redactions.Redaction(ctx, org)
+	policy, err := s.cfg.Redactions.Redaction(ctx, org)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error
 		author: AuthorOf(ctx)}
 	id := db.NewID("note")
 	var note Note
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		c, err := getCall(ctx, tx, org, in.ID)
 		if db.IsNone(err) {
 			return op.NotFound("call")
@@ -86,7 +86,7 @@ func getNote(ctx context.Context, q db.Querier, org, callID, id string) (Note, e
 
 // GetNote returns a note of a call, or db.ErrNone.
 func (s *Service) GetNote(ctx context.Context, org, callID, id string) (Note, error) {
-	return getNote(ctx, s.DB.Read(ctx), org, callID, id)
+	return getNote(ctx, s.cfg.DB.Read(ctx), org, callID, id)
 }
 
 // NotesIn holds the input of Notes.
@@ -113,11 +113,11 @@ func (s *Service) Notes(ctx context.Context, in *NotesIn) (*op.Out[op.Page[Note]
 	for i := range all {
 		shown[i] = &all[i]
 	}
-	if err := s.addNoteSyncs(ctx, s.DB.Read(ctx), access.Org(ctx), shown); err != nil {
+	if err := s.addNoteSyncs(ctx, s.cfg.DB.Read(ctx), access.Org(ctx), shown); err != nil {
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(n Note) op.Position { return op.Position{Int: n.CreatedAt.UnixMicro(), ID: n.ID} })
-	return op.WithTotal(out, in.Paging, func() (int, error) { return notesOf(access.Org(ctx), in.ID).Count(ctx, s.DB.Read(ctx)) })
+	return op.WithTotal(out, in.Paging, func() (int, error) { return notesOf(access.Org(ctx), in.ID).Count(ctx, s.cfg.DB.Read(ctx)) })
 }
 
 func notesOf(org, callID string) *db.Filter {
@@ -126,7 +126,7 @@ func notesOf(org, callID string) *db.Filter {
 
 func (s *Service) queryNotes(ctx context.Context, f *db.Filter) ([]Note, error) {
 	text, args := f.SQL()
-	rows, err := s.DB.Read(ctx).Query(ctx, text, args...)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list notes: %w", err)
 	}
@@ -144,14 +144,14 @@ func (s *Service) queryNotes(ctx context.Context, f *db.Filter) ([]Note, error) 
 
 // addNoteSyncs adds the CRM synchronisation state to notes.
 func (s *Service) addNoteSyncs(ctx context.Context, q db.Querier, org string, notes []*Note) error {
-	if s.Contacts == nil || len(notes) == 0 {
+	if s.cfg.Contacts == nil || len(notes) == 0 {
 		return nil
 	}
 	ids := make([]string, len(notes))
 	for i, n := range notes {
 		ids[i] = n.ID
 	}
-	syncs, err := s.Contacts.NoteSyncs(ctx, q, org, ids)
+	syncs, err := s.cfg.Contacts.NoteSyncs(ctx, q, org, ids)
 	if err != nil {
 		return fmt.Errorf("find notes in connected systems: %w", err)
 	}
@@ -170,7 +170,7 @@ type OneNote struct {
 // DeleteNote removes a note.
 func (s *Service) DeleteNote(ctx context.Context, in *OneNote) error {
 	org := access.Org(ctx)
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		r, err := tx.Exec(ctx, `DELETE FROM notes WHERE org_id = $1 AND call_id = $2 AND id = $3`, org, in.ID, in.NoteID)
 		if err != nil {
 			return fmt.Errorf("delete note: %w", err)

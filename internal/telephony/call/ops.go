@@ -145,11 +145,11 @@ func (s *Service) page(ctx context.Context, in Filters, base func(columns string
 	if err != nil {
 		return nil, err
 	}
-	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	view, err := visibility.From(ctx, s.cfg.DB.Read(ctx))
 	if err != nil {
 		return nil, err
 	}
-	if err := in.storeForms(ctx, s.DB.Read(ctx), access.Org(ctx)); err != nil {
+	if err := in.storeForms(ctx, s.cfg.DB.Read(ctx), access.Org(ctx)); err != nil {
 		return nil, err
 	}
 	column, descending := parseSort(sort)
@@ -159,7 +159,7 @@ func (s *Service) page(ctx context.Context, in Filters, base func(columns string
 		if err := side.apply(f, span); err != nil {
 			return nil, err
 		}
-		found, err := queryCalls(ctx, s.DB.Read(ctx), f.Page(column, descending, after.Int, after.ID, in.Limit))
+		found, err := queryCalls(ctx, s.cfg.DB.Read(ctx), f.Page(column, descending, after.Int, after.ID, in.Limit))
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +185,7 @@ func (s *Service) total(ctx context.Context, in Filters, span string, f *db.Filt
 	}
 	text, args := f.SQL()
 	var n int
-	err := s.DB.Read(ctx).QueryRow(ctx, text, args...).Scan(&n)
+	err := s.cfg.DB.Read(ctx).QueryRow(ctx, text, args...).Scan(&n)
 	return &n, err
 }
 
@@ -206,7 +206,7 @@ type Snapshot struct {
 // Live lists calls in progress, with their legs.
 func (s *Service) Live(ctx context.Context, in *LiveIn) (*op.Out[Snapshot], error) {
 	org := access.Org(ctx)
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	view, err := visibility.From(ctx, q)
 	if err != nil {
 		return nil, err
@@ -270,7 +270,7 @@ type GetIn struct {
 // Get returns one call.
 func (s *Service) Get(ctx context.Context, in *GetIn) (*op.Out[Call], error) {
 	org := access.Org(ctx)
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	c, err := getCall(ctx, q, org, in.ID)
 	if db.IsNone(err) {
 		return nil, op.NotFound("call")
@@ -293,13 +293,13 @@ func (s *Service) expand(ctx context.Context, org string, what []string, one []C
 	for _, w := range what {
 		switch {
 		case w == "legs":
-			err = legsOf(ctx, s.DB.Read(ctx), org, one)
+			err = legsOf(ctx, s.cfg.DB.Read(ctx), org, one)
 		case w == "notes":
 			one[0].Notes, err = s.queryNotes(ctx, notesOf(org, one[0].ID).Page("created_at", false, nil, "", maxNotes))
-		case w == "summary" && s.Transcripts != nil:
-			one[0].Summary, err = s.Transcripts.Summary(ctx, org, one[0].ID)
-		case w == "transcript" && s.Transcripts != nil:
-			one[0].Transcript, err = s.Transcripts.Transcript(ctx, org, one[0].ID)
+		case w == "summary" && s.cfg.Transcripts != nil:
+			one[0].Summary, err = s.cfg.Transcripts.Summary(ctx, org, one[0].ID)
+		case w == "transcript" && s.cfg.Transcripts != nil:
+			one[0].Transcript, err = s.cfg.Transcripts.Transcript(ctx, org, one[0].ID)
 		}
 		if err != nil {
 			return err

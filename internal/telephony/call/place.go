@@ -144,10 +144,10 @@ func (s *Service) resolveScriptTarget(ctx context.Context, p *Placement, b *Call
 		wrong = append(wrong, op.Field(field, "conflict", "give only one of user_id (with device_id), flow_id and queue_id"))
 	}
 	p.ScriptTarget = strings.TrimSuffix(field, "_id") + ":" + id
-	if s.Destinations == nil {
+	if s.cfg.Destinations == nil {
 		return append(wrong, op.Field(field, "not_found", "there is none")), nil
 	}
-	no, err := s.Destinations.CheckTarget(ctx, p.Org, p.ScriptTarget)
+	no, err := s.cfg.Destinations.CheckTarget(ctx, p.Org, p.ScriptTarget)
 	if no != "" {
 		wrong = append(wrong, op.Field(field, "not_found", no))
 	}
@@ -164,10 +164,10 @@ func secondsOr(seconds *int, otherwise int) time.Duration {
 // resolveDestination reads the destination. A malformed one is added to the violations. A well-formed one that is not
 // allowed is an error of its own, unless there are other violations.
 func (s *Service) resolveDestination(ctx context.Context, field, to string, wrong []op.Violation) (string, []op.Violation, error) {
-	if s.Destinations == nil {
+	if s.cfg.Destinations == nil {
 		return "", wrong, op.Fail("destination_not_allowed", "nothing can be dialled here")
 	}
-	dial, err := s.Destinations.ParseDestination(ctx, access.Org(ctx), to)
+	dial, err := s.cfg.Destinations.ParseDestination(ctx, access.Org(ctx), to)
 	e, ours := err.(*op.Error)
 	switch {
 	case err == nil:
@@ -231,8 +231,8 @@ func (s *Service) resolveCallerID(ctx context.Context, from string) (string, []o
 		return "", nil, nil
 	}
 	number := from
-	if s.Destinations != nil {
-		e164, ok, err := s.Destinations.ParseNumber(ctx, access.Org(ctx), from)
+	if s.cfg.Destinations != nil {
+		e164, ok, err := s.cfg.Destinations.ParseNumber(ctx, access.Org(ctx), from)
 		if err != nil {
 			return "", nil, err
 		}
@@ -243,7 +243,7 @@ func (s *Service) resolveCallerID(ctx context.Context, from string) (string, []o
 	}
 	const q = `SELECT count(*) FROM numbers WHERE org_id = $1 AND number = $2 AND status = 'active'`
 	var n int
-	if err := s.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), number).Scan(&n); err != nil {
+	if err := s.cfg.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), number).Scan(&n); err != nil {
 		return "", nil, err
 	}
 	if n == 0 {
@@ -255,7 +255,7 @@ func (s *Service) resolveCallerID(ctx context.Context, from string) (string, []o
 func (s *Service) hasUser(ctx context.Context, org, id string) (bool, error) {
 	const q = `SELECT count(*) FROM users WHERE org_id = $1 AND id = $2 AND status IN ('active', 'invited')`
 	var n int
-	err := s.DB.Read(ctx).QueryRow(ctx, q, org, id).Scan(&n)
+	err := s.cfg.DB.Read(ctx).QueryRow(ctx, q, org, id).Scan(&n)
 	return n > 0, err
 }
 
@@ -263,7 +263,7 @@ func (s *Service) hasUser(ctx context.Context, org, id string) (bool, error) {
 func (s *Service) deviceOwner(ctx context.Context, org, id string) (string, error) {
 	const q = `SELECT user_id FROM devices WHERE org_id = $1 AND id = $2 AND status = 'active'`
 	var owner string
-	err := s.DB.Read(ctx).QueryRow(ctx, q, org, id).Scan(&owner)
+	err := s.cfg.DB.Read(ctx).QueryRow(ctx, q, org, id).Scan(&owner)
 	if db.IsNone(err) {
 		return "", nil
 	}

@@ -40,7 +40,7 @@ func IsSandbox(ctx context.Context, tx db.Querier, org, callID string) (sandbox 
 
 // Lock locks the row of a call until the transaction ends. It does nothing on SQLite, which has one writer.
 func (s *Service) Lock(ctx context.Context, tx db.Querier, org, callID string) error {
-	hold := s.DB.ForUpdate()
+	hold := s.cfg.DB.ForUpdate()
 	if hold == "" {
 		return nil
 	}

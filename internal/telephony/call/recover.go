@@ -17,7 +17,7 @@ func (s *Service) Recover(ctx context.Context, lastAlive time.Time, carried func
 	if carried == nil {
 		carried = func(string, string) bool { return false }
 	}
-	open, err := s.interruptedCalls(ctx, s.Node)
+	open, err := s.interruptedCalls(ctx, s.cfg.Node)
 	if err != nil {
 		return 0, fmt.Errorf("recover calls: %w", err)
 	}
@@ -59,7 +59,7 @@ func (s *Service) EndedOf(ctx context.Context, ids []string) (ended []string, er
 	for part := range slices.Chunk(ids, 200) {
 		// tenant: a node asks for the calls that it carries, of all organisations
 		text, args := db.Where(`SELECT id FROM calls WHERE ended_at IS NOT NULL`).In("id", part).SQL()
-		rows, err := s.DB.Read(ctx).Query(ctx, text, args...)
+		rows, err := s.cfg.DB.Read(ctx).Query(ctx, text, args...)
 		if err != nil {
 			return nil, fmt.Errorf("find ended calls: %w", err)
 		}
@@ -96,7 +96,7 @@ func (s *Service) interruptedCalls(ctx context.Context, node string) ([]Ended, e
 	// tenant: recovery of everything that a node held
 	const q = `SELECT org_id, id, source, direction, from_number, to_number, started_at, answered_at, held_since, hold_seconds, recording_id
 		FROM calls WHERE node = $1 AND ended_at IS NULL`
-	rows, err := s.DB.Read(ctx).Query(ctx, q, node)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, q, node)
 	if err != nil {
 		return nil, err
 	}

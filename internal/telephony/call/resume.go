@@ -42,7 +42,7 @@ func (s *Service) writeDialogs(ctx context.Context, tx db.Querier, c Change) err
 	}
 	const q = `INSERT INTO call_dialogs (org_id, call_id, node, state, dialogs) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (org_id, call_id) DO UPDATE SET state = excluded.state, dialogs = excluded.dialogs`
-	if _, err := tx.Exec(ctx, q, c.Org, c.ID, s.Node, db.AsJSON(c.Row), string(c.Dialogs)); err != nil {
+	if _, err := tx.Exec(ctx, q, c.Org, c.ID, s.cfg.Node, db.AsJSON(c.Row), string(c.Dialogs)); err != nil {
 		return fmt.Errorf("write dialogs: %w", err)
 	}
 	return nil
@@ -74,7 +74,7 @@ func (s *Service) queryResumable(ctx context.Context) ([]ResumableCall, error) {
 			c.trunk_id, c.user_id, c.sandbox, c.started_at, c.metadata, c.client_reference, c.revision, d.state, d.dialogs
 		FROM call_dialogs d JOIN calls c ON c.org_id = d.org_id AND c.id = d.call_id
 		WHERE d.node = $1 AND c.ended_at IS NULL ORDER BY c.id`
-	rows, err := s.DB.Read(ctx).Query(ctx, q, s.Node)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, q, s.cfg.Node)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func scanResumable(r row) (x ResumableCall, err error) {
 
 // loadParts reads the legs, supervisors and recordings of a call to resume.
 func (s *Service) loadParts(ctx context.Context, x *ResumableCall) (err error) {
-	q := s.DB.Read(ctx)
+	q := s.cfg.DB.Read(ctx)
 	if x.Legs, err = legStates(ctx, q, x.New.Org, x.New.ID); err != nil {
 		return err
 	}

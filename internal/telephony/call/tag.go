@@ -139,7 +139,7 @@ func getTag(ctx context.Context, q db.Querier, org, id string) (Tag, error) {
 // changeTags applies change to the tags of a call in any state, and returns the new tags.
 func (s *Service) changeTags(ctx context.Context, callID string, change func(have []string) ([]string, error)) (tags []string, err error) {
 	org := access.Org(ctx)
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		// the write locks the row, so that concurrent changes of the same tags are serialised
 		if _, err := tx.Exec(ctx, `UPDATE calls SET tags = tags WHERE org_id = $1 AND id = $2`, org, callID); err != nil {
 			return err

@@ -120,7 +120,7 @@ func (s *Service) Tags(ctx context.Context, in *TagsIn) (*op.Out[op.Page[Tag]], 
 		return f
 	}
 	text, args := filter().Page("created_at", false, after.Int, after.ID, in.Limit).SQL()
-	rows, err := s.DB.Read(ctx).Query(ctx, text, args...)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list tags: %w", err)
 	}
@@ -137,12 +137,12 @@ func (s *Service) Tags(ctx context.Context, in *TagsIn) (*op.Out[op.Page[Tag]], 
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(t Tag) op.Position { return op.Position{Int: t.CreatedAt.UnixMicro(), ID: t.ID} })
-	return op.WithTotal(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.DB.Read(ctx)) })
+	return op.WithTotal(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.cfg.DB.Read(ctx)) })
 }
 
 // tagVersion returns the ETag of a tag.
 func (s *Service) tagVersion(ctx context.Context, parameters map[string]string) (string, error) {
-	t, err := getTag(ctx, s.DB.Read(ctx), access.Org(ctx), parameters["id"])
+	t, err := getTag(ctx, s.cfg.DB.Read(ctx), access.Org(ctx), parameters["id"])
 	return op.TagOf(t), err
 }
 
@@ -163,7 +163,7 @@ func (s *Service) CreateTag(ctx context.Context, in *NewTagIn) (*op.Out[Tag], er
 		return nil, err
 	}
 	org := access.Org(ctx)
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := roomForTag(ctx, tx, org); err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func (s *Service) CreateTag(ctx context.Context, in *NewTagIn) (*op.Out[Tag], er
 
 // writeTag writes a tag, or returns already_exists if its name is in use.
 func (s *Service) writeTag(ctx context.Context, name string, write func(tx db.Querier) error) error {
-	err := s.DB.Tx(ctx, write)
+	err := s.cfg.DB.Tx(ctx, write)
 	if db.IsConflict(err) {
 		return op.Fail("already_exists", "there is a tag "+name+" already")
 	}
@@ -202,7 +202,7 @@ type TagChangeIn struct {
 func (s *Service) UpdateTag(ctx context.Context, in *TagChangeIn) (*op.Out[Tag], error) {
 	org := access.Org(ctx)
 	var t Tag
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if t, err = getTag(ctx, tx, org, in.ID); err != nil {
 			return err
 		}
@@ -261,7 +261,7 @@ type OneTag struct {
 // DeleteTag removes a tag from all calls and deletes it.
 func (s *Service) DeleteTag(ctx context.Context, in *OneTag) error {
 	org := access.Org(ctx)
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		t, err := getTag(ctx, tx, org, in.ID)
 		if err != nil {
 			return err

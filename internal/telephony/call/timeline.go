@@ -28,7 +28,7 @@ func (s *Service) WriteTimelines(ctx context.Context, all []CallTimeline) error 
 		}
 		values = append(values, x.Org, x.CallID, packed, db.At(s.Now()))
 	}
-	written := s.DB.TxAsync(ctx, func(tx db.Querier) error {
+	written := s.cfg.DB.TxAsync(ctx, func(tx db.Querier) error {
 		return db.Bulk(len(all), func(from, to int) error { return insertTimelines(ctx, tx, values[4*from:4*to]) })
 	})
 	if err := written(); err != nil {
@@ -121,7 +121,7 @@ func (s *Service) storedTimeline(ctx context.Context, org, callID string) (x Tim
 	const q = `SELECT s.story, e.story FROM call_stories s LEFT JOIN call_story_ends e ON e.org_id = s.org_id AND e.call_id = s.call_id
 		WHERE s.org_id = $1 AND s.call_id = $2`
 	var packed, rest []byte
-	err = s.DB.Read(ctx).QueryRow(ctx, q, org, callID).Scan(&packed, &rest)
+	err = s.cfg.DB.Read(ctx).QueryRow(ctx, q, org, callID).Scan(&packed, &rest)
 	if db.IsNone(err) {
 		return Timeline{}, nil
 	}
@@ -157,7 +157,7 @@ func (s *Service) SweepTimelines(ctx context.Context, before time.Time) (gone in
 func (s *Service) sweep(ctx context.Context, q string, before time.Time) (gone int64, err error) {
 	for n := int64(1); n > 0 && err == nil && ctx.Err() == nil; gone += n {
 		n = 0
-		err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 			r, err := tx.Exec(ctx, q, db.At(before))
 			if err != nil {
 				return fmt.Errorf("sweep timelines of calls: %w", err)

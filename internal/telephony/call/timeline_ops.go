@@ -80,8 +80,8 @@ func (s *Service) timelineEvents(ctx context.Context, org, callID string) ([]Cal
 		return nil, err
 	}
 	all = append(all, chosen...)
-	if s.Deliveries != nil {
-		sent, err := s.Deliveries.WebhookDeliveries(ctx, org, callID)
+	if s.cfg.Deliveries != nil {
+		sent, err := s.cfg.Deliveries.WebhookDeliveries(ctx, org, callID)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +100,7 @@ func (s *Service) dispositionEvent(ctx context.Context, org, callID string) ([]C
 	var code, label db.Null
 	var by db.JSON[Author]
 	e := CallEvent{Kind: "api.disposition"}
-	err := s.DB.Read(ctx).QueryRow(ctx, q, org, callID).Scan(&code, &label, &by, &e.At)
+	err := s.cfg.DB.Read(ctx).QueryRow(ctx, q, org, callID).Scan(&code, &label, &by, &e.At)
 	if db.IsNone(err) {
 		return nil, nil
 	}
@@ -114,7 +114,7 @@ func (s *Service) dispositionEvent(ctx context.Context, org, callID string) ([]C
 // publishedEvents returns the events that were published for a call, as entries of its timeline.
 func (s *Service) publishedEvents(ctx context.Context, org, callID string) ([]CallEvent, error) {
 	const q = `SELECT id, sequence, kind, occurred_at FROM events WHERE org_id = $1 AND call_id = $2 ORDER BY id LIMIT 5000`
-	rows, err := s.DB.Read(ctx).Query(ctx, q, org, callID)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, q, org, callID)
 	if err != nil {
 		return nil, fmt.Errorf("list events of call: %w", err)
 	}
@@ -154,7 +154,7 @@ func (s *Service) CallQuality(ctx context.Context, in *GetIn) (*op.Out[QualityRe
 		return nil, err
 	}
 	one := []Call{c}
-	if err := legsOf(ctx, s.DB.Read(ctx), access.Org(ctx), one); err != nil {
+	if err := legsOf(ctx, s.cfg.DB.Read(ctx), access.Org(ctx), one); err != nil {
 		return nil, err
 	}
 	out := QualityReport{CallID: c.ID, Legs: []QualityOfLeg{}}

@@ -116,8 +116,8 @@ func (s *Service) resolveTarget(ctx context.Context, to string, wrong []op.Viola
 func (s *Service) checkScriptedTarget(ctx context.Context, to string, wrong []op.Violation) (string, []op.Violation, error) {
 	no := "there is none"
 	var err error
-	if s.Destinations != nil {
-		no, err = s.Destinations.CheckTarget(ctx, access.Org(ctx), to)
+	if s.cfg.Destinations != nil {
+		no, err = s.cfg.Destinations.CheckTarget(ctx, access.Org(ctx), to)
 	}
 	if no != "" {
 		wrong = append(wrong, op.Field("to", "not_found", no))
@@ -194,7 +194,7 @@ func (s *Service) AddToCall(ctx context.Context, in *AddIn) (*op.Out[Leg], error
 
 func (s *Service) getLeg(ctx context.Context, id string) (Leg, error) {
 	const q = `SELECT ` + legColumns + ` FROM legs WHERE org_id = $1 AND id = $2`
-	_, l, err := scanLeg(s.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), id))
+	_, l, err := scanLeg(s.cfg.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), id))
 	return l, err
 }
 
@@ -211,7 +211,7 @@ func (s *Service) RemoveFromCall(ctx context.Context, in *RemoveIn) error {
 	}
 	const q = `SELECT count(*) FROM legs WHERE org_id = $1 AND id = $2 AND call_id = $3`
 	var n int
-	if err := s.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), in.LegID, in.ID).Scan(&n); err != nil {
+	if err := s.cfg.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), in.LegID, in.ID).Scan(&n); err != nil {
 		return err
 	}
 	if n == 0 {

@@ -33,7 +33,7 @@ func (d *Directory) Credentials(ctx context.Context, username string) (sip.Accou
 
 // credentials reads an account.
 func (d *Directory) credentials(ctx context.Context, username string) (sip.Account, bool, error) {
-	a, ok, err := d.Devices.Account(ctx, username)
+	a, ok, err := d.cfg.Devices.Account(ctx, username)
 	if err != nil {
 		return sip.Account{}, false, err
 	}
@@ -42,7 +42,7 @@ func (d *Directory) credentials(ctx context.Context, username string) (sip.Accou
 		return sip.Account{ID: a.Username, HA1MD5: a.HA1MD5, HA1SHA256: a.HA1SHA256, WantSHA256: a.WantSHA256, Barred: barred}, err == nil,
 			err
 	}
-	t, ok, err := d.Trunks.InboundAccount(ctx, username)
+	t, ok, err := d.cfg.Trunks.InboundAccount(ctx, username)
 	if err != nil || !ok {
 		return sip.Account{}, false, err
 	}
@@ -51,7 +51,7 @@ func (d *Directory) credentials(ctx context.Context, username string) (sip.Accou
 
 // barred reports whether a phone may place emergency calls only, because its user or its organisation is suspended.
 func (d *Directory) barred(ctx context.Context, a device.Account) (bool, error) {
-	o, err := d.Orgs.GetShared(ctx, a.OrgID)
+	o, err := d.cfg.Orgs.GetShared(ctx, a.OrgID)
 	if err != nil || o.IsBlocked() {
 		return true, err
 	}
@@ -64,12 +64,12 @@ func (d *Directory) barred(ctx context.Context, a device.Account) (bool, error) 
 
 // Trunk returns the account of the trunk whose carrier sends from an address.
 func (d *Directory) Trunk(ctx context.Context, source netip.AddrPort, _ sipmsg.Transport) (string, bool) {
-	if d.TestParties != nil {
-		if account, ok := d.TestParties.Caller(source); ok {
+	if d.cfg.TestParties != nil {
+		if account, ok := d.cfg.TestParties.Caller(source); ok {
 			return account, true
 		}
 	}
-	t, ok, err := d.Trunks.BySource(ctx, source.Addr().Unmap())
+	t, ok, err := d.cfg.Trunks.BySource(ctx, source.Addr().Unmap())
 	if err != nil || !ok {
 		return "", false
 	}
@@ -78,16 +78,16 @@ func (d *Directory) Trunk(ctx context.Context, source netip.AddrPort, _ sipmsg.T
 
 // SimulatedCall returns the id that the call of a simulated caller gets, by the address from which it comes.
 func (d *Directory) SimulatedCall(source netip.AddrPort) (id string, ok bool) {
-	if d.TestParties == nil {
+	if d.cfg.TestParties == nil {
 		return "", false
 	}
-	return d.TestParties.CallID(source)
+	return d.cfg.TestParties.CallID(source)
 }
 
 // IsSourceOf reports whether the carrier of a trunk sends from an address.
 func (d *Directory) IsSourceOf(ctx context.Context, account string, source netip.AddrPort) bool {
-	if d.TestParties != nil {
-		if party, ok := d.TestParties.Caller(source); ok {
+	if d.cfg.TestParties != nil {
+		if party, ok := d.cfg.TestParties.Caller(source); ok {
 			return party == account
 		}
 	}
@@ -95,24 +95,24 @@ func (d *Directory) IsSourceOf(ctx context.Context, account string, source netip
 	if !ok {
 		return false
 	}
-	matches, err := d.Trunks.MatchesSource(ctx, source.Addr().Unmap(), id)
+	matches, err := d.cfg.Trunks.MatchesSource(ctx, source.Addr().Unmap(), id)
 	return err == nil && matches
 }
 
 // Exempt reports whether a source is never banned: the operator confirmed it for a trunk, or it carried a call of one.
 func (d *Directory) Exempt(ctx context.Context, source netip.Addr) bool {
-	yes, err := d.Trunks.Exempt(ctx, source)
+	yes, err := d.cfg.Trunks.Exempt(ctx, source)
 	return err == nil && yes
 }
 
 // TrunkCallEstablished records that a call from a trunk was acknowledged, so that its source is known to be the carrier's.
 func (d *Directory) TrunkCallEstablished(ctx context.Context, org, trunkID string, source netip.Addr) error {
-	return d.Trunks.CallEstablished(ctx, org, trunkID, source)
+	return d.cfg.Trunks.CallEstablished(ctx, org, trunkID, source)
 }
 
 // Save replaces the bindings of a phone, and notifies the observers.
 func (d *Directory) Save(ctx context.Context, account string, all []sip.Binding) error {
-	a, ok, err := d.Devices.Account(ctx, account)
+	a, ok, err := d.cfg.Devices.Account(ctx, account)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (d *Directory) Save(ctx context.Context, account string, all []sip.Binding)
 			Node: b.Node, Path: b.Path, Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent,
 			Expires: b.Expires, Registered: b.Registered}
 	}
-	if err := d.Devices.Save(ctx, a.DeviceID, kept); err != nil {
+	if err := d.cfg.Devices.Save(ctx, a.DeviceID, kept); err != nil {
 		return err
 	}
 	if len(all) > 0 {
@@ -139,7 +139,7 @@ func (d *Directory) Save(ctx context.Context, account string, all []sip.Binding)
 
 // Load returns the bindings of the phone with a SIP user name.
 func (d *Directory) Load(ctx context.Context, account string) ([]sip.Binding, error) {
-	a, ok, err := d.Devices.Account(ctx, account)
+	a, ok, err := d.cfg.Devices.Account(ctx, account)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (d *Directory) Load(ctx context.Context, account string) ([]sip.Binding, er
 
 // Contacts returns the bindings of a device.
 func (d *Directory) Contacts(ctx context.Context, device string) ([]sip.Binding, error) {
-	all, err := d.Devices.Load(ctx, device)
+	all, err := d.cfg.Devices.Load(ctx, device)
 	if err != nil {
 		return nil, err
 	}
@@ -174,15 +174,15 @@ func BindingOf(b device.Binding) sip.Binding {
 
 // TrunkIn returns what the switch needs to know of the trunk that a call came in by.
 func (d *Directory) TrunkIn(ctx context.Context, org, id string) (pbx.TrunkIn, error) {
-	o, err := d.Orgs.GetShared(ctx, org)
+	o, err := d.cfg.Orgs.GetShared(ctx, org)
 	if err != nil {
 		return pbx.TrunkIn{}, err
 	}
-	registers, err := d.Trunks.Registers(ctx, id)
+	registers, err := d.cfg.Trunks.Registers(ctx, id)
 	if err != nil {
 		return pbx.TrunkIn{}, err
 	}
-	refers, err := d.Trunks.AllowsRefer(ctx, id)
+	refers, err := d.cfg.Trunks.AllowsRefer(ctx, id)
 	return pbx.TrunkIn{Org: org, ID: id, Country: o.Country, Sandbox: o.Sandbox(), Registers: registers, AllowRefer: refers}, err
 }
 
@@ -197,7 +197,7 @@ func (d *Directory) Caller(ctx context.Context, account string) (pbx.Caller, err
 }
 
 func (d *Directory) caller(ctx context.Context, account string) (pbx.Caller, error) {
-	a, ok, err := d.Devices.Account(ctx, account)
+	a, ok, err := d.cfg.Devices.Account(ctx, account)
 	if err != nil || !ok {
 		return pbx.Caller{}, fmt.Errorf("phone %s does not exist any more: %w", account, cmp.Or(err, db.ErrNone))
 	}
@@ -212,7 +212,7 @@ func (d *Directory) callerOfUser(ctx context.Context, org, id string) (pbx.Calle
 	if err != nil {
 		return pbx.Caller{}, err
 	}
-	o, err := d.Orgs.GetShared(ctx, org)
+	o, err := d.cfg.Orgs.GetShared(ctx, org)
 	if err != nil {
 		return pbx.Caller{}, err
 	}
@@ -235,11 +235,11 @@ func (d *Directory) Phones(ctx context.Context, org, userID string) ([]pbx.Phone
 	if err != nil {
 		return nil, err
 	}
-	o, err := d.Orgs.GetShared(ctx, org)
-	if err != nil || o.IsBlocked() || u.Status == user.Suspended || u.DND.On(d.Clock.Now()) {
+	o, err := d.cfg.Orgs.GetShared(ctx, org)
+	if err != nil || o.IsBlocked() || u.Status == user.Suspended || u.DND.On(d.cfg.Clock.Now()) {
 		return nil, err
 	}
-	all, err := d.Devices.BindingsOfUser(ctx, org, userID)
+	all, err := d.cfg.Devices.BindingsOfUser(ctx, org, userID)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func (d *Directory) User(ctx context.Context, org, id string) (to pbx.Destinatio
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
-	o, err := d.Orgs.GetShared(ctx, org)
+	o, err := d.cfg.Orgs.GetShared(ctx, org)
 	to = pbx.Destination{Org: org, UserID: u.ID, Name: u.Name, Extension: ExtensionOf(u), Number: ExtensionOf(u), Sandbox: o.Sandbox(),
 		Barred: o.IsBlocked() || d.suspended(org)}
 	d.applyUserRules(&to, u)
@@ -55,7 +55,7 @@ func (d *Directory) applyUserRules(to *pbx.Destination, u *user.User) {
 		to.ScriptAfterNoAnswer, to.RingFor = true, ringTimeBeforeScript
 	}
 	to.RingFor, to.RingChosen = cmp.Or(f.RingTime(), to.RingFor), f.NoAnswerSeconds != nil
-	to.ScriptFirst = f.Always != nil || u.RingStrategy == "in_order" || to.ScriptAfterNoAnswer && u.DND.On(d.Clock.Now())
+	to.ScriptFirst = f.Always != nil || u.RingStrategy == "in_order" || to.ScriptAfterNoAnswer && u.DND.On(d.cfg.Clock.Now())
 }
 
 // ringTimeBeforeScript is how long phones ring before forwarding or voicemail takes the call of a user who has not chosen a time.
@@ -99,7 +99,7 @@ func (d *Directory) isReserved(ctx context.Context, org, dialled string) bool {
 
 // userAt returns the user with an extension, or errNoUser.
 func (d *Directory) userAt(ctx context.Context, org, dialled string) (pbx.Destination, error) {
-	u, err := d.Users.ByExtension(ctx, d.DB.Read(ctx), org, dialled)
+	u, err := d.cfg.Users.ByExtension(ctx, d.cfg.DB.Read(ctx), org, dialled)
 	if db.IsNone(err) {
 		return pbx.Destination{}, errNoUser
 	}
@@ -108,14 +108,14 @@ func (d *Directory) userAt(ctx context.Context, org, dialled string) (pbx.Destin
 
 // queueAt returns the queue with an extension.
 func (d *Directory) queueAt(ctx context.Context, id, dialled string) (pbx.Destination, bool, error) {
-	owner, err := org.ExtensionOwner(ctx, d.DB.Read(ctx), id, dialled)
+	owner, err := org.ExtensionOwner(ctx, d.cfg.DB.Read(ctx), id, dialled)
 	if db.IsNone(err) || err == nil && !strings.HasPrefix(owner, "que_") {
 		return pbx.Destination{}, false, nil
 	}
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
-	o, err := d.Orgs.GetShared(ctx, id)
+	o, err := d.cfg.Orgs.GetShared(ctx, id)
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
@@ -134,7 +134,7 @@ func (d *Directory) Number(ctx context.Context, t pbx.TrunkIn, dialled string) (
 	} else if n != nil {
 		return d.destinationOf(ctx, n)
 	}
-	n, ok, err := d.Numbers.Route(ctx, e164, number.Call{TrunkID: t.ID, Source: t.Source})
+	n, ok, err := d.cfg.Numbers.Route(ctx, e164, number.Call{TrunkID: t.ID, Source: t.Source})
 	if err != nil || !ok {
 		return pbx.Destination{}, false, err
 	}
@@ -147,7 +147,7 @@ func (d *Directory) boughtInSandbox(ctx context.Context, org string, sandbox boo
 	if !sandbox {
 		return nil, nil
 	}
-	n, err := d.Numbers.Owned(ctx, d.DB.Read(ctx), org, e164)
+	n, err := d.cfg.Numbers.Owned(ctx, d.cfg.DB.Read(ctx), org, e164)
 	if db.IsNone(err) || err == nil && n.Provider != number.ProviderSandbox {
 		return nil, nil
 	}
@@ -159,7 +159,7 @@ func (d *Directory) boughtInSandbox(ctx context.Context, org string, sandbox boo
 
 // destinationOf returns the destination of a number of an organisation.
 func (d *Directory) destinationOf(ctx context.Context, n *number.Number) (to pbx.Destination, ok bool, err error) {
-	o, err := d.Orgs.GetShared(ctx, n.OrgID)
+	o, err := d.cfg.Orgs.GetShared(ctx, n.OrgID)
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}

@@ -54,7 +54,7 @@ type Suspensions interface {
 
 // Directory looks up users, extensions, numbers, phones and trunks. Users and extensions are cached. It is safe for concurrent use.
 type Directory struct {
-	Config
+	cfg Config
 
 	onRegister []func(device, account string, all []sip.Binding)
 
@@ -69,7 +69,7 @@ const cacheTime = 30 * time.Second
 // New returns a directory. Changes of users empty its caches.
 func New(ctx context.Context, c Config) *Directory {
 	c.Clock = clock.OrSystem(c.Clock)
-	d := &Directory{Config: c}
+	d := &Directory{cfg: c}
 	d.users = bus.NewClearedCache[*user.User](c.Bus, user.Changed, cacheTime, c.Clock.Now)
 	d.extensions = bus.NewClearedCache[pbx.Destination](c.Bus, user.Changed, cacheTime, c.Clock.Now)
 	d.standby = newStandby(d)
@@ -84,13 +84,13 @@ func (d *Directory) OnRegister(f func(device, account string, all []sip.Binding)
 
 // suspended reports whether an organisation is being reset.
 func (d *Directory) suspended(org string) bool {
-	return d.Suspensions != nil && d.Suspensions.Suspended(org)
+	return d.cfg.Suspensions != nil && d.cfg.Suspensions.Suspended(org)
 }
 
 // CachedUser returns a user. The caller must not change it.
 func (d *Directory) CachedUser(ctx context.Context, org, id string) (*user.User, error) {
 	return d.users.Get(org+"/"+id, func() (*user.User, error) {
-		u, err := d.Users.Get(ctx, d.DB.Read(ctx), org, id)
+		u, err := d.cfg.Users.Get(ctx, d.cfg.DB.Read(ctx), org, id)
 		return &u, err
 	})
 }
@@ -118,7 +118,7 @@ func (d *Directory) Policy(ctx context.Context, id string) (pbx.Policy, error) {
 		last, known = o.policy, true
 	}
 	return orLastKnown(ctx, d.standby, last, known, func(ctx context.Context) (pbx.Policy, error) {
-		o, err := d.Orgs.GetShared(ctx, id)
+		o, err := d.cfg.Orgs.GetShared(ctx, id)
 		if err != nil {
 			return pbx.Policy{}, err
 		}
@@ -135,4 +135,4 @@ func policyOf(o *org.Organization) pbx.Policy {
 }
 
 // IsAlone reports whether the installation has only one live organisation.
-func (d *Directory) IsAlone(ctx context.Context) bool { return d.Orgs.IsAlone(ctx) }
+func (d *Directory) IsAlone(ctx context.Context) bool { return d.cfg.Orgs.IsAlone(ctx) }

@@ -43,7 +43,7 @@ func (d *Directory) RouteOutbound(ctx context.Context, c pbx.Caller, dialled str
 // admit asks the outbound gate. If the database does not answer, an emergency call gets the trunks in memory.
 func (d *Directory) admit(ctx context.Context, c pbx.Caller, dialled string) (trunk.Admission, error) {
 	ask := func(ctx context.Context) (trunk.Admission, error) {
-		return d.Gate.Admit(ctx, trunk.CallAttempt{Org: c.Org, Dialled: dialled, Program: c.Program, UserSuspended: c.Barred})
+		return d.cfg.Gate.Admit(ctx, trunk.CallAttempt{Org: c.Org, Dialled: dialled, Program: c.Program, UserSuspended: c.Barred})
 	}
 	o := d.standby.organisation(c.Org)
 	if o == nil || c.Program {
@@ -63,19 +63,19 @@ func (d *Directory) admit(ctx context.Context, c pbx.Caller, dialled string) (tr
 		}
 		d.standby.markDown()
 	}
-	return d.Gate.AdmitEmergency(c.Org, plan)
+	return d.cfg.Gate.AdmitEmergency(c.Org, plan)
 }
 
 // testCallee returns the route to a simulated callee. ok is false if the number is no test number, or the organisation no sandbox.
 func (d *Directory) testCallee(ctx context.Context, c pbx.Caller, dialled string) (exit pbx.OutboundRoute, ok bool, err error) {
-	if !c.Sandbox || c.Barred || d.TestParties == nil {
+	if !c.Sandbox || c.Barred || d.cfg.TestParties == nil {
 		return exit, false, nil
 	}
-	o, err := d.Orgs.Get(ctx, c.Org)
+	o, err := d.cfg.Orgs.Get(ctx, c.Org)
 	if err != nil {
 		return exit, false, err
 	}
-	t, ok := d.TestParties.Callee(c, o.Country, dialled)
+	t, ok := d.cfg.TestParties.Callee(c, o.Country, dialled)
 	if !ok {
 		return exit, false, nil
 	}
@@ -109,23 +109,23 @@ func show(n number.Number, exit *pbx.OutboundRoute) {
 // arrange orders the trunks of a plan by the number that the call shows. It returns that number.
 func (d *Directory) arrange(ctx context.Context, c pbx.Caller, p *trunk.Plan) (shown number.Number, err error) {
 	if shown, err = d.callerID(ctx, c); err == nil {
-		p.Routes = d.Trunks.OrderRoutes(p.Routes, textOf(shown.TrunkID))
+		p.Routes = d.cfg.Trunks.OrderRoutes(p.Routes, textOf(shown.TrunkID))
 	}
 	return shown, err
 }
 
 // Resume counts an outside call that a restarted node resumed.
 func (d *Directory) Resume(org, trunkID string, began time.Time, cut func()) (release func()) {
-	return d.Gate.Resume(org, trunkID, began, cut)
+	return d.cfg.Gate.Resume(org, trunkID, began, cut)
 }
 
 // Login returns the credentials with which we answer the challenges of a trunk.
 func (d *Directory) Login(ctx context.Context, org, trunkID string) (digest.Credentials, error) {
-	t, err := d.Trunks.Get(ctx, d.DB.Read(ctx), org, trunkID)
+	t, err := d.cfg.Trunks.Get(ctx, d.cfg.DB.Read(ctx), org, trunkID)
 	if err != nil {
 		return digest.Credentials{}, err
 	}
-	username, password, err := d.Trunks.OutboundCredentials(t)
+	username, password, err := d.cfg.Trunks.OutboundCredentials(t)
 	return digest.Credentials{Username: username, Password: password}, err
 }
 
@@ -163,13 +163,13 @@ func (d *Directory) ShownNumber(ctx context.Context, c pbx.Caller) (e164, id str
 }
 
 func (d *Directory) ownNumber(ctx context.Context, c pbx.Caller) (number.Number, error) {
-	q := d.DB.Read(ctx)
+	q := d.cfg.DB.Read(ctx)
 	if c.ShowNumber != "" {
-		if n, err := d.Numbers.Owned(ctx, q, c.Org, c.ShowNumber); !db.IsNone(err) {
+		if n, err := d.cfg.Numbers.Owned(ctx, q, c.Org, c.ShowNumber); !db.IsNone(err) {
 			return n, err
 		}
 	}
-	return d.Numbers.CallerID(ctx, q, c.Org, c.UserID)
+	return d.cfg.Numbers.CallerID(ctx, q, c.Org, c.UserID)
 }
 
 // addEmergencyData adds the callback number and the location (PIDF-LO, RFC 6442) of an emergency call. Errors do not stop the call: what
@@ -187,11 +187,11 @@ func (d *Directory) addEmergencyData(ctx context.Context, c pbx.Caller, pass tru
 	if found.address != nil {
 		text := found.address.String()
 		e.Address = &text
-		exit.Location = trunk.PIDF(cmp.Or(exit.CallerID, c.Extension), *found.address, d.Clock.Now())
+		exit.Location = trunk.PIDF(cmp.Or(exit.CallerID, c.Extension), *found.address, d.cfg.Clock.Now())
 	}
 	exit.OnPlaced = func(ctx context.Context, callID string) error {
 		e.CallID = callID
-		return d.Trunks.PublishEmergencyCall(ctx, d.Outbox, c.Org, e)
+		return d.cfg.Trunks.PublishEmergencyCall(ctx, d.cfg.Outbox, c.Org, e)
 	}
 }
 
@@ -207,7 +207,7 @@ func (s *standby) dataOf(c pbx.Caller) (last emergencyData, known bool) {
 
 // emergencyData reads what an emergency service is told about a caller. With an error it returns what it found.
 func (d *Directory) emergencyData(ctx context.Context, c pbx.Caller) (e emergencyData, err error) {
-	n, err := d.Numbers.Callback(ctx, d.DB.Read(ctx), c.Org, c.UserID)
+	n, err := d.cfg.Numbers.Callback(ctx, d.cfg.DB.Read(ctx), c.Org, c.UserID)
 	switch {
 	case err == nil:
 		e.callerID, e.numberID = n.Number, n.ID
@@ -222,11 +222,11 @@ func (d *Directory) emergencyData(ctx context.Context, c pbx.Caller) (e emergenc
 
 // addressOf returns the civic address for an emergency call: that of the device, the number or the organisation.
 func (d *Directory) addressOf(ctx context.Context, c pbx.Caller, number *string) (org.Civic, bool) {
-	o, err := d.Orgs.Get(ctx, c.Org)
+	o, err := d.cfg.Orgs.Get(ctx, c.Org)
 	if err != nil {
 		return org.Civic{}, false
 	}
-	phone, err := d.Devices.Get(ctx, d.DB.Read(ctx), c.Org, c.DeviceID)
+	phone, err := d.cfg.Devices.Get(ctx, d.cfg.DB.Read(ctx), c.Org, c.DeviceID)
 	if err != nil {
 		return trunk.EmergencyLocation(o, nil, number)
 	}
@@ -237,7 +237,7 @@ func (d *Directory) addressOf(ctx context.Context, c pbx.Caller, number *string)
 func (d *Directory) trunksOut(ways []trunk.Route, emergency bool) ([]pbx.TrunkOut, error) {
 	out := make([]pbx.TrunkOut, 0, len(ways))
 	for _, w := range ways {
-		username, password, err := d.Trunks.OutboundCredentials(w.Trunk)
+		username, password, err := d.cfg.Trunks.OutboundCredentials(w.Trunk)
 		if err != nil {
 			return nil, fmt.Errorf("log-in of trunk %s: %w", w.Trunk.ID, err)
 		}
@@ -255,5 +255,5 @@ func (d *Directory) trunksOut(ways []trunk.Route, emergency bool) ([]pbx.TrunkOu
 
 // acquire returns the function that takes a channel of a trunk.
 func (d *Directory) acquire(t trunk.Trunk, emergency bool) func(cut func()) (func(), bool) {
-	return func(cut func()) (func(), bool) { return d.Gate.AcquireChannel(t, emergency, cut) }
+	return func(cut func()) (func(), bool) { return d.cfg.Gate.AcquireChannel(t, emergency, cut) }
 }

@@ -134,7 +134,7 @@ func (d *Directory) simulateOutbound(ctx context.Context, x SimulatedCall, out *
 		out.Number, out.CallerID = exit.Number, db.Null(exit.CallerID).Ptr()
 		return err
 	}
-	plan, err := d.Gate.Preview(ctx, trunk.CallAttempt{Org: c.Org, Dialled: x.To, UserSuspended: c.Barred})
+	plan, err := d.cfg.Gate.Preview(ctx, trunk.CallAttempt{Org: c.Org, Dialled: x.To, UserSuspended: c.Barred})
 	var no *trunk.Refusal
 	if errors.As(err, &no) {
 		out.refuse(string(no.Reason), no.Error())
@@ -175,7 +175,7 @@ func (d *Directory) explainOutbound(ctx context.Context, c pbx.Caller, plan trun
 		return fmt.Errorf("find number to show: %w", err)
 	}
 	out.CallerID, out.CallerTrunkID = db.Null(shown).Ptr(), db.Null(home).Ptr()
-	if out.Trunks, err = d.Gate.Explain(ctx, c.Org, plan, home); err != nil {
+	if out.Trunks, err = d.cfg.Gate.Explain(ctx, c.Org, plan, home); err != nil {
 		return err
 	}
 	if len(out.Trunks) > 0 && out.Trunks[0].Used {
@@ -190,7 +190,7 @@ func (d *Directory) explainOutbound(ctx context.Context, c pbx.Caller, plan trun
 // simulatedCaller returns the caller of an outbound call. The number to show must be one of the organisation.
 func (d *Directory) simulatedCaller(ctx context.Context, x SimulatedCall) (c pbx.Caller, err error) {
 	id := access.Org(ctx)
-	o, err := d.Orgs.GetShared(ctx, id)
+	o, err := d.cfg.Orgs.GetShared(ctx, id)
 	if err != nil {
 		return c, fmt.Errorf("find organisation: %w", err)
 	}
@@ -209,7 +209,7 @@ func (d *Directory) simulatedCaller(ctx context.Context, x SimulatedCall) (c pbx
 	if !ok {
 		return c, op.Invalid(op.Field("from", "invalid_e164", "not a valid number for "+o.Country))
 	}
-	if _, err := d.Numbers.Owned(ctx, d.DB.Read(ctx), id, e164); db.IsNone(err) {
+	if _, err := d.cfg.Numbers.Owned(ctx, d.cfg.DB.Read(ctx), id, e164); db.IsNone(err) {
 		return c, op.Invalid(op.Field("from", "number_not_owned", "not an active number of your organisation"))
 	} else if err != nil {
 		return c, fmt.Errorf("find number: %w", err)
@@ -225,15 +225,15 @@ func (d *Directory) simulateInbound(ctx context.Context, x SimulatedCall, out *S
 	source, _ := netip.ParseAddr(x.SourceAddress)
 	source = source.Unmap()
 	var err error
-	if out.Trunks, err = d.Trunks.ExplainSource(ctx, id, source); err != nil {
+	if out.Trunks, err = d.cfg.Trunks.ExplainSource(ctx, id, source); err != nil {
 		return err
 	}
-	o, err := d.Orgs.GetShared(ctx, id)
+	o, err := d.cfg.Orgs.GetShared(ctx, id)
 	if err != nil {
 		return fmt.Errorf("find organisation: %w", err)
 	}
 	country := o.Country
-	t, found, err := d.Trunks.BySource(ctx, source)
+	t, found, err := d.cfg.Trunks.BySource(ctx, source)
 	if err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (d *Directory) simulateInbound(ctx context.Context, x SimulatedCall, out *S
 	} else if n != nil {
 		return d.explainInbound(ctx, n, out)
 	}
-	n, why, err := d.Numbers.Preview(ctx, id, e164, number.Call{TrunkID: t.TrunkID, Source: source})
+	n, why, err := d.cfg.Numbers.Preview(ctx, id, e164, number.Call{TrunkID: t.TrunkID, Source: source})
 	if err != nil {
 		return err
 	}

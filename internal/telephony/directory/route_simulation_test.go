@@ -166,7 +166,7 @@ func TestRouteTest_Refusals(t *testing.T) {
 				t.Errorf("%s: %s %s, want %s", body, refused, got, want)
 			}
 		}
-		if err := h.Trunks.SetOutboundKillSwitch(t.Context(), true); err != nil {
+		if err := h.trunks.SetOutboundKillSwitch(t.Context(), true); err != nil {
 			t.Fatal(err)
 		}
 		if refused, got := h.simulate(t, `{"to":"`+outsideNumber+`"}`); refused != "outbound_halted" || got != "-a:refused" {
@@ -229,11 +229,11 @@ func TestRouteTest_TellsNothingOfOthers(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		h.number("+493055500001", h.trunk("a", `,"allowed_ips":["192.0.2.1"]`), "")
-		other, err := h.Orgs.Create(context.Background(), "Other", "DE")
+		other, err := h.orgs.Create(context.Background(), "Other", "DE")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Trunks.Confirm(context.Background(), other.ID, "192.0.2.1"); err != nil {
+		if _, err := h.trunks.Confirm(context.Background(), other.ID, "192.0.2.1"); err != nil {
 			t.Fatal(err)
 		}
 		do := func(path, body string) *optest.Answer { return h.server.Do(optest.Admin(other.ID), "POST", path, body) }

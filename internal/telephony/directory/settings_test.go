@@ -52,7 +52,8 @@ func TestRecordingMode_OfTheUser(t *testing.T) {
 			if to, ok, err := h.User(ctx, h.org, ada); err != nil || !ok || to.Recording != c.want {
 				t.Errorf("%+v: the user is %+v, %v", c, to, err)
 			}
-			if caller, err := h.Caller(ctx, phone); err != nil || caller.Recorded != (c.want == "on") || caller.Unrecorded != (c.want == "off") {
+			if caller, err := h.Caller(ctx, phone); err != nil || caller.Recorded != (c.want == "on") ||
+				caller.Unrecorded != (c.want == "off") {
 				t.Errorf("%+v: the caller is %+v, %v", c, caller, err)
 			}
 			to, ok, err := h.Number(ctx, pbx.TrunkIn{Org: h.org, ID: way, Country: "DE"}, "+493055500001")

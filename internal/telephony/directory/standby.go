@@ -79,7 +79,7 @@ func (s *standby) seen(username string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.phones[username]
-	if p == nil && len(s.phones) < maxStandby || p != nil && s.d.Clock.Now().Sub(p.loaded) > standbyRefresh {
+	if p == nil && len(s.phones) < maxStandby || p != nil && s.d.cfg.Clock.Now().Sub(p.loaded) > standbyRefresh {
 		s.addDue(username)
 	}
 }
@@ -94,9 +94,9 @@ func (s *standby) addDue(username string) {
 
 // run loads phones and organisations until the context ends.
 func (s *standby) run(ctx context.Context) {
-	changes := s.d.Bus.Subscribe(device.Changed, 256)
+	changes := s.d.cfg.Bus.Subscribe(device.Changed, 256)
 	defer changes.Close()
-	trunks := s.d.Bus.Subscribe(trunk.Changed, 1)
+	trunks := s.d.cfg.Bus.Subscribe(trunk.Changed, 1)
 	defer trunks.Close()
 	others := [...]<-chan any{s.subscribe(ctx, user.Changed), s.subscribe(ctx, number.Changed)}
 	tick := time.NewTicker(standbyPoll)
@@ -124,7 +124,7 @@ func (s *standby) run(ctx context.Context) {
 }
 
 func (s *standby) subscribe(ctx context.Context, subject string) <-chan any {
-	c := s.d.Bus.Subscribe(subject, 1)
+	c := s.d.cfg.Bus.Subscribe(subject, 1)
 	context.AfterFunc(ctx, c.Close)
 	return c.C
 }
@@ -153,7 +153,7 @@ func (s *standby) expire() {
 func (s *standby) findOld() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.d.Clock.Now()
+	now := s.d.cfg.Clock.Now()
 	for name, p := range s.phones {
 		if now.Sub(p.loaded) > standbyRefresh {
 			s.addDue(name)
@@ -166,7 +166,7 @@ func (s *standby) findOld() {
 
 // loadRegistered has the phones loaded that registered before the process started.
 func (s *standby) loadRegistered(ctx context.Context) {
-	all, err := s.d.Devices.RegisteredUsernames(ctx)
+	all, err := s.d.cfg.Devices.RegisteredUsernames(ctx)
 	if err != nil {
 		return // they are loaded when they register again
 	}
@@ -229,7 +229,7 @@ func (d *Directory) standbyPhone(ctx context.Context, username string) (*standby
 	if err != nil || !ok {
 		return nil, err
 	}
-	p := &standbyPhone{account: account, loaded: d.Clock.Now()}
+	p := &standbyPhone{account: account, loaded: d.cfg.Clock.Now()}
 	if p.caller, err = d.caller(ctx, username); err != nil {
 		return nil, err
 	}
@@ -260,11 +260,11 @@ func (s *standby) loadOrgs(ctx context.Context) {
 }
 
 func (s *standby) loadOrg(ctx context.Context, id string) error {
-	o, err := s.d.Orgs.GetShared(ctx, id)
+	o, err := s.d.cfg.Orgs.GetShared(ctx, id)
 	if err != nil {
 		return err
 	}
-	routes, err := s.d.Trunks.EmergencyRoutes(ctx, id, "")
+	routes, err := s.d.cfg.Trunks.EmergencyRoutes(ctx, id, "")
 	if err != nil {
 		return err
 	}
@@ -289,10 +289,10 @@ func (s *standby) organisation(id string) *standbyOrg {
 // isDown reports whether the database did not answer a moment ago.
 func (s *standby) isDown() bool {
 	until := s.downUntil.Load()
-	return until != 0 && s.d.Clock.Now().UnixNano() < until
+	return until != 0 && s.d.cfg.Clock.Now().UnixNano() < until
 }
 
-func (s *standby) markDown() { s.downUntil.Store(s.d.Clock.Now().Add(standbyDown).UnixNano()) }
+func (s *standby) markDown() { s.downUntil.Store(s.d.cfg.Clock.Now().Add(standbyDown).UnixNano()) }
 
 // orLastKnown asks the database through load. If it does not answer in time, it returns the value in memory, and asks
 // again only after a while. known is false if the memory has no value.

@@ -43,6 +43,8 @@ func (allDestinations) PointingAtNumber(context.Context, db.Querier, number.Numb
 type fixture struct {
 	*directory.Directory
 	org    string
+	orgs   *org.Service
+	trunks *trunk.Service
 	server *optest.Server
 	now    time.Time
 }
@@ -78,6 +80,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	simulation := directory.Simulation{Directory: func() *directory.Directory { return h.Directory }}
 	h.server = optest.New(t, d, slices.Concat(devices.Operations(), users.Operations(), trunks.Operations(), orgs.Operations(),
 		numbers.Operations(), simulation.Operations())...)
+	h.orgs, h.trunks = orgs, trunks
 	h.Directory = directory.New(t.Context(), directory.Config{DB: d, Bus: b, Orgs: orgs, Users: users, Devices: devices,
 		Numbers: numbers, Trunks: trunks, Gate: gate, Outbox: outbox, Clock: clock.Func(now)})
 	return h

@@ -59,7 +59,8 @@ func (s *Service) FindActive(ctx context.Context, org, e164 string) (n Number, o
 
 // FallingBackTo returns the ids of the numbers whose fallback is a destination, at most 100.
 func (s *Service) FallingBackTo(ctx context.Context, q db.Querier, org, to string) (ids []string, err error) {
-	const text = `SELECT id FROM numbers WHERE org_id = $1 AND fallback = $2 AND status NOT IN ('released', 'releasing', 'failed', 'port_failed')
+	const text = `SELECT id FROM numbers WHERE org_id = $1 AND fallback = $2
+		AND status NOT IN ('released', 'releasing', 'failed', 'port_failed')
 		ORDER BY id LIMIT 100`
 	err = db.ForEach(ctx, q, "find numbers that fall back", text, []any{org, to}, func(scan func(...any) error) error {
 		var id string

@@ -17,7 +17,8 @@ import (
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("numbers.list", "GET /numbers", access.NumbersAdmin, "List numbers", s.List),
-		op.New("me.numbers.list", "GET /me/numbers", access.Any, "List the numbers that the own calls may show", s.ListShowable).ForPerson(),
+		op.New("me.numbers.list", "GET /me/numbers", access.Any, "List the numbers that the own calls may show",
+			s.ListShowable).ForPerson(),
 		op.New("numbers.search", "GET /numbers/search", access.NumbersAdmin, "Find numbers that can be had",
 			s.Search).Tool("search_numbers"),
 		op.New("numbers.create", "POST /numbers", access.NumbersAdmin, "Order a number, or add one of yours",

@@ -77,7 +77,7 @@ func (s *Switch) newCall(n call.New) *liveCall {
 	c := &liveCall{sw: s, inbox: inbox.New[message]()}
 	c.id, c.new, c.started, c.waiting = n.ID, n, n.StartedAt, map[int]commandReply{}
 	c.work, c.wiredTopology = &worktime.Ledger{}, maphash.String(stateSeed, "")
-	c.writes = writequeue.New(s.Log, &c.id)
+	c.writes = writequeue.New(s.cfg.Log, &c.id)
 	return c
 }
 

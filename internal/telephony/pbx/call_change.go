@@ -32,19 +32,19 @@ type callProgress struct {
 // change writes the current state of the call with the given events, and waits.
 func (c *liveCall) change(ctx context.Context, events ...event.Payload) {
 	x := c.newChange(events)
-	c.writes.Write(ctx, "change", func(ctx context.Context) error { return c.sw.Store.Change(ctx, x) })
+	c.writes.Write(ctx, "change", func(ctx context.Context) error { return c.sw.cfg.Store.Change(ctx, x) })
 }
 
 // changeDurably writes a change, and calls tell when the change cannot be lost any more. With the journal this is
 // at once, and the call goes on during the commit. The state that a restart needs follows after tell.
 func (c *liveCall) changeDurably(ctx context.Context, tell func(), events ...event.Payload) {
 	x := c.rowChange(events)
-	settle, sure := c.sw.Journal.JournalChange(x)
+	settle, sure := c.sw.cfg.Journal.JournalChange(x)
 	if sure = sure && !c.awaitingDurability(); sure {
 		tell()
 	}
 	c.addRestartState(&x)
-	with, _ := c.sw.Journal.JournalDialogs(x)
+	with, _ := c.sw.cfg.Journal.JournalDialogs(x)
 	c.startChange(ctx, x, func() { settle(); with() })
 	if !sure {
 		c.writes.FinishStarted(ctx)
@@ -63,7 +63,7 @@ func (c *liveCall) startChange(ctx context.Context, x call.Change, committed fun
 	var kept atomic.Pointer[call.Change]
 	kept.Store(&x)
 	x.Done = func() { kept.Store(nil); committed() }
-	store := c.sw.Store
+	store := c.sw.cfg.Store
 	c.writes.StartWrite(ctx, "change", func(ctx context.Context) (wait func() error) {
 		if x := kept.Load(); x != nil {
 			return store.ChangeAsync(ctx, *x)

@@ -47,7 +47,7 @@ func (c *liveCall) onLost(ctx context.Context, l *leg, e sip.Lost) {
 		l.dial.failed(ctx, l, sip.Failed{Status: 408})
 		return
 	}
-	c.sw.Log.Debug("leg lost", "call", c.id, "why", e.Why)
+	c.sw.cfg.Log.Debug("leg lost", "call", c.id, "why", e.Why)
 	o := call.Outcome{Reason: "timeout", HangupBy: "system"}
 	if l.rtpProbing {
 		o.Reason = "media_timeout"
@@ -155,8 +155,8 @@ func latest(first time.Time, others ...time.Time) time.Time {
 }
 
 func (c *liveCall) writeEnd(ctx context.Context, e call.Ended) {
-	c.writes.Write(ctx, "end", func(ctx context.Context) error { return c.sw.Store.End(ctx, e) })
-	c.sw.Log.Debug("call ended", "call", c.id, "org", e.Org, "status", e.Status(), "reason", e.Reason)
+	c.writes.Write(ctx, "end", func(ctx context.Context) error { return c.sw.cfg.Store.End(ctx, e) })
+	c.sw.cfg.Log.Debug("call ended", "call", c.id, "org", e.Org, "status", e.Status(), "reason", e.Reason)
 }
 
 // stopReceiving closes the inbox and removes the call from the indexes. Later messages for it report that it has

@@ -138,7 +138,7 @@ func (s *Switch) writeTimelines(ctx context.Context, all []*liveCall) error {
 	for i, c := range all {
 		stories[i] = call.CallTimeline{Org: c.new.Org, CallID: c.id, Timeline: c.timeline.Copy()}
 	}
-	if err := s.Timelines.WriteTimelines(ctx, stories); err != nil {
+	if err := s.cfg.Timelines.WriteTimelines(ctx, stories); err != nil {
 		return err
 	}
 	for _, c := range all {

@@ -30,10 +30,10 @@ type Audio interface {
 
 // clip loads an audio file of the organisation.
 func (s *Switch) clip(ctx context.Context, org, id string) (*clip.Clip, error) {
-	if s.Audio == nil {
+	if s.cfg.Audio == nil {
 		return nil, op.Invalid(op.Field("audio_id", "not_found", "there is no such audio"))
 	}
-	path, err := s.Audio.Path(ctx, org, id)
+	path, err := s.cfg.Audio.Path(ctx, org, id)
 	if err != nil {
 		return nil, err
 	}
@@ -47,10 +47,10 @@ func (s *Switch) say(ctx context.Context, org, text, voice string) (*clip.Clip, 
 
 // synthesize returns a clip with the text spoken in a language. An empty language is the engine's default.
 func (s *Switch) synthesize(ctx context.Context, org, text, voice, language string) (*clip.Clip, error) {
-	if s.Speaker == nil {
+	if s.cfg.Speaker == nil {
 		return nil, op.Fail("not_enabled", "no engine for speech is set up; soniq doctor tells what is missing")
 	}
-	path, err := s.Speaker.File(ctx, org, text, voice, language)
+	path, err := s.cfg.Speaker.File(ctx, org, text, voice, language)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (s *Switch) recordingNotice(ctx context.Context, org string, p Policy) *cli
 		if c, err := s.clip(ctx, org, n.Audio); err == nil {
 			return c
 		}
-		s.Log.Warn("audio of the recording notice not found; the text is spoken", "org", org, "audio", n.Audio)
+		s.cfg.Log.Warn("audio of the recording notice not found; the text is spoken", "org", org, "audio", n.Audio)
 	}
 	for _, x := range notice.Texts(n.Text, n.Language) {
 		if c, err := s.synthesize(ctx, org, x.Text, "", x.Language); err == nil {
@@ -197,10 +197,10 @@ func (s *Switch) checkSpeech(ctx context.Context, p call.Placement) error {
 	switch {
 	case p.Announce == "":
 		return nil
-	case s.Speaker == nil:
+	case s.cfg.Speaker == nil:
 		return op.Fail("not_enabled", "no engine for speech is set up; soniq doctor tells what is missing")
 	}
-	return s.Speaker.Ready(ctx)
+	return s.cfg.Speaker.Ready(ctx)
 }
 
 // prepareAnnouncement starts the synthesis of the announcement.
@@ -240,7 +240,7 @@ func (c *liveCall) playBeforeConnect(ctx context.Context, l *leg, next func(ctx 
 			c.playAnnouncement(l, w, next)
 			return
 		case w.err != nil:
-			c.sw.Log.Warn("announcement not played", "call", c.id, "org", c.new.Org, "err", w.err)
+			c.sw.cfg.Log.Warn("announcement not played", "call", c.id, "org", c.new.Org, "err", w.err)
 			c.addEntry("announcement.failed", l, detail{"err": w.err.Error()})
 		}
 		w.played = true

@@ -45,10 +45,10 @@ func (s *Switch) PublishQuality(ctx context.Context) {
 
 // publishQuality asks the calls of one slot to publish.
 func (s *Switch) publishQuality(turn uint64) {
-	if s.Streams == nil {
+	if s.cfg.Streams == nil {
 		return
 	}
-	orgs := s.Streams.Subscribers(event.CallQuality{}.Kind())
+	orgs := s.cfg.Streams.Subscribers(event.CallQuality{}.Kind())
 	if len(orgs) == 0 {
 		return
 	}
@@ -76,8 +76,8 @@ func (c *liveCall) publishQuality() {
 		l.qualityAt = x.At
 		e := event.CallQuality{CallID: c.id, LegID: l.id, MOS: rounded(x.MOS), LossRate: rounded(x.LossRate), JitterMS: ms(x.Jitter),
 			RTTMS: ms(rtt), At: at(x.At)}
-		if err := c.sw.Streams.PublishEphemeral(c.new.Org, e); err != nil {
-			c.sw.Log.Warn("quality of a call not published", "org", c.new.Org, "call", c.id, "err", err)
+		if err := c.sw.cfg.Streams.PublishEphemeral(c.new.Org, e); err != nil {
+			c.sw.cfg.Log.Warn("quality of a call not published", "org", c.new.Org, "call", c.id, "err", err)
 		}
 	}
 }

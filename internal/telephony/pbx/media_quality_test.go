@@ -100,7 +100,7 @@ func TestPublishQuality_OnlyToSubscribedOrgs(t *testing.T) {
 	c, legs := connectedCall("caller", "agent")
 	streams := &recordingStreams{}
 	s := c.sw
-	s.Streams, s.Log, s.calls = streams, slog.New(slog.DiscardHandler), map[string]*liveCall{"call_1": c}
+	s.cfg.Streams, s.cfg.Log, s.calls = streams, slog.New(slog.DiscardHandler), map[string]*liveCall{"call_1": c}
 	c.id, c.new.Org, c.inbox, c.answered = "call_1", "org_1", inbox.New[message](), time.Now()
 	c.publishOrg()
 	caller, agent := newRTPSource(t, e, &skip), newRTPSource(t, e, &skip)

@@ -200,7 +200,7 @@ func (c *liveCall) restoreMedia(l *leg, m sdp.LocalMedia) {
 		c.addEntry("media.restored", l, detail{"direction": m.Direction.String()})
 		c.offerMediaWithin(restoreTimeout, nil, l, m, func(ctx context.Context, _ sdp.Description, err error) {
 			if err != nil {
-				c.sw.Log.Warn("leg still has the media of an expired offer", "call", c.id, "err", err)
+				c.sw.cfg.Log.Warn("leg still has the media of an expired offer", "call", c.id, "err", err)
 				return
 			}
 			l.rtpProbing = false

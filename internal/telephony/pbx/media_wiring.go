@@ -52,9 +52,9 @@ func (c *liveCall) connectMedia(talk []*leg, hears map[*leg][]*leg) {
 		return
 	}
 	if c.mixer == nil {
-		m, err := c.sw.Media.NewMixer()
+		m, err := c.sw.cfg.Media.NewMixer()
 		if err != nil {
-			c.sw.Log.Error("mixer not created", "call", c.id, "err", err)
+			c.sw.cfg.Log.Error("mixer not created", "call", c.id, "err", err)
 			return
 		}
 		c.mixer = m
@@ -209,7 +209,7 @@ func topologyKey(hears map[*leg][]*leg) string {
 // answer ends.
 func (c *liveCall) watch(l *leg) {
 	c.subscribeDTMF(l)
-	l.stream.OnSilence(c.sw.MediaTimeout, func() {
+	l.stream.OnSilence(c.sw.cfg.MediaTimeout, func() {
 		c := l.owner.Load()
 		c.inbox.Push(message{run: func(ctx context.Context) { c.onRTPTimeout(l) }})
 	})
@@ -219,7 +219,7 @@ func (c *liveCall) onRTPTimeout(l *leg) {
 	if !l.up() || l.offerPending || c.done || l.owner.Load() != c || c.isEmergency() { // an emergency caller may have to stay silent
 		return
 	}
-	c.addEntry("media.silent", l, detail{"seconds": int(c.sw.MediaTimeout / time.Second)})
+	c.addEntry("media.silent", l, detail{"seconds": int(c.sw.cfg.MediaTimeout / time.Second)})
 	l.rtpProbing = true
 	c.offerMedia(l, l.session.LocalMedia(), func(_ context.Context, _ sdp.Description, err error) {
 		c.rtpProbed(l, err)

@@ -11,7 +11,7 @@ import (
 
 // connectedCall returns a call with connected legs.
 func connectedCall(roles ...string) (*liveCall, []*leg) {
-	c := &liveCall{sw: &Switch{Config: Config{Clock: clock.System()}}}
+	c := &liveCall{sw: &Switch{cfg: Config{Clock: clock.System()}}}
 	for _, r := range roles {
 		l := c.newLeg(r)
 		l.answered, l.stream = time.Now(), &media.Stream{}

@@ -121,7 +121,7 @@ type Routing struct {
 
 // Switch runs the calls of the node. It implements sip.Handler.
 type Switch struct {
-	Config
+	cfg           Config
 	server        *sip.Server
 	ringObservers []RingObserver
 
@@ -173,7 +173,7 @@ func New(c Config) *Switch {
 	}
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c, "LiveTranscriber", "Speaker", "Audio", "Streams", "Verifier")
-	s := &Switch{Config: c, calls: map[string]*liveCall{}, ending: map[string]*liveCall{}}
+	s := &Switch{cfg: c, calls: map[string]*liveCall{}, ending: map[string]*liveCall{}}
 	s.writing, s.stopWriting = context.WithCancel(context.Background())
 	s.timelinePacer.Interval = time.Second / timelinesPerSecond
 	s.archive = calltrace.NewArchive(c.Log, s.writeTimelines, s.forgetCall)
@@ -181,7 +181,7 @@ func New(c Config) *Switch {
 }
 
 // now returns the current time.
-func (s *Switch) now() time.Time { return s.Clock.Now() }
+func (s *Switch) now() time.Time { return s.cfg.Clock.Now() }
 
 // Serve sets the SIP server that the switch places calls through. The server calls it before the first call arrives.
 func (s *Switch) Serve(server *sip.Server) { s.server = server }
@@ -203,7 +203,7 @@ func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
 			return
 		}
 	}
-	id, simulated := s.Identity.SimulatedCall(in.Source)
+	id, simulated := s.cfg.Identity.SimulatedCall(in.Source)
 	if !simulated {
 		id = db.NewID("call")
 	}
@@ -345,7 +345,7 @@ func (s *Switch) shutDown() {
 	for _, c := range s.calls {
 		c.inbox.Push(message{run: func(context.Context) {
 			if l := c.emergencyLeg(); l != nil {
-				c.sw.Log.Warn("the shutdown waits for an emergency call", "call", c.id, "org", c.new.Org)
+				c.sw.cfg.Log.Warn("the shutdown waits for an emergency call", "call", c.id, "org", c.new.Org)
 				s.emergencyCalls.Add(1)
 				l.onOver = append(l.onOver, func() { s.emergencyCalls.Add(-1) })
 				return

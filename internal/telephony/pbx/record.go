@@ -70,13 +70,13 @@ func (c *liveCall) recordingQuotaReached(ctx context.Context) bool {
 		return true
 	}
 	if err != nil { // on an internal error the call is recorded
-		c.sw.Log.Error("recording quota not checked; the call is recorded", "call", c.id, "org", c.new.Org, "err", err)
+		c.sw.cfg.Log.Error("recording quota not checked; the call is recorded", "call", c.id, "org", c.new.Org, "err", err)
 	}
 	return false
 }
 
 func (c *liveCall) checkRecordingQuota(ctx context.Context) error {
-	return c.sw.StorageQuota.CheckStorage(ctx, c.new.Org)
+	return c.sw.cfg.StorageQuota.CheckStorage(ctx, c.new.Org)
 }
 
 // record starts a recording of the two main sides. The call continues if it fails.
@@ -95,13 +95,13 @@ func (c *liveCall) record(trigger, consent string, channels int) {
 	c.recording = r
 	r.failed = c.openRecorder(r, false)
 	if r.failed != nil {
-		c.sw.Log.Error("recording not started", "call", c.id, "org", c.new.Org, "err", r.failed)
+		c.sw.cfg.Log.Error("recording not started", "call", c.id, "org", c.new.Org, "err", r.failed)
 	}
 	c.addEntry("recording.started", nil, detail{"recording_id": r.new.ID, "trigger": trigger})
 }
 
 func (c *liveCall) openRecorder(r *recording, again bool) (err error) {
-	path, err := c.sw.Files.Path(r.new.Name)
+	path, err := c.sw.cfg.Files.Path(r.new.Name)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
@@ -113,12 +113,12 @@ func (c *liveCall) openRecorder(r *recording, again bool) (err error) {
 	cfg := record.Config{Path: path, Left: left.stream.Recordable(), Right: right.stream.Recordable(),
 		LeftSent: c.a == nil, RightSent: c.b == nil, Codec: c.recordingCodec(), Wideband: c.wideband(), Mono: r.new.Channels == 1,
 		Append: again, OnError: func(err error) {
-			c.sw.Log.Error("recording stopped", "call", c.id, "org", c.new.Org, "err", err)
+			c.sw.cfg.Log.Error("recording stopped", "call", c.id, "org", c.new.Org, "err", err)
 		}}
-	if c.sw.LiveTranscriber != nil && len(c.recorded) == 0 {
-		cfg.Tap = c.sw.LiveTranscriber.Listen(c.new.Org, c.id, path, cfg)
+	if c.sw.cfg.LiveTranscriber != nil && len(c.recorded) == 0 {
+		cfg.Tap = c.sw.cfg.LiveTranscriber.Listen(c.new.Org, c.id, path, cfg)
 	}
-	r.recorder, err = c.sw.Media.Record(cfg)
+	r.recorder, err = c.sw.cfg.Media.Record(cfg)
 	return err
 }
 
@@ -165,7 +165,7 @@ func (c *liveCall) updateRecordingSides() {
 	for _, err := range []error{r.recorder.SetLeft(nil), r.recorder.SetRight(nil),
 		setLeft(left.stream.Recordable()), setRight(right.stream.Recordable())} {
 		if err != nil {
-			c.sw.Log.Error("recording channel not set", "call", c.id, "org", c.new.Org, "err", err)
+			c.sw.cfg.Log.Error("recording channel not set", "call", c.id, "org", c.new.Org, "err", err)
 		}
 	}
 }
@@ -262,8 +262,8 @@ func (c *liveCall) closeRecordings(ctx context.Context) {
 	if r != nil {
 		audio = c.closeRecording(ctx, r)
 	}
-	if c.sw.LiveTranscriber != nil && c.lastRecording() != nil {
-		c.sw.LiveTranscriber.End(c.new.Org, c.id)
+	if c.sw.cfg.LiveTranscriber != nil && c.lastRecording() != nil {
+		c.sw.cfg.LiveTranscriber.End(c.new.Org, c.id)
 	}
 	if r != nil {
 		c.writeRecording(ctx, r, audio)
@@ -272,7 +272,7 @@ func (c *liveCall) closeRecordings(ctx context.Context) {
 
 func (c *liveCall) writeRecording(ctx context.Context, r *recording, audio call.Audio) {
 	c.writes.Write(ctx, "recording", func(ctx context.Context) error {
-		return c.sw.Recordings.Recorded(ctx, c.new.Org, c.id, r.new.ID, audio, c.sw.OnRecorded)
+		return c.sw.cfg.Recordings.Recorded(ctx, c.new.Org, c.id, r.new.ID, audio, c.sw.cfg.OnRecorded)
 	})
 }
 
@@ -285,7 +285,7 @@ func (c *liveCall) closeRecording(ctx context.Context, r *recording) call.Audio 
 	defer cancel()
 	result, err := r.recorder.Close(ctx)
 	if n := r.recorder.Stats().Dropped; n > 0 {
-		c.sw.Log.Warn("recording has gaps: the disk was too slow", "call", c.id, "org", c.new.Org, "packets", n)
+		c.sw.cfg.Log.Warn("recording has gaps: the disk was too slow", "call", c.id, "org", c.new.Org, "packets", n)
 	}
 	return audioOf(result, err)
 }

@@ -93,9 +93,9 @@ func (c *liveCall) stopRecording(ctx context.Context, done commandReply) {
 
 // writeRecordingLate writes the result of a file that was finished after the end of the call.
 func (c *liveCall) writeRecordingLate(r *recording, audio call.Audio) {
-	l := writequeue.New(c.sw.Log, &c.id)
+	l := writequeue.New(c.sw.cfg.Log, &c.id)
 	l.Write(context.Background(), "recording", func(ctx context.Context) error {
-		return c.sw.Recordings.Recorded(ctx, c.new.Org, c.id, r.new.ID, audio, c.sw.OnRecorded)
+		return c.sw.cfg.Recordings.Recorded(ctx, c.new.Org, c.id, r.new.ID, audio, c.sw.cfg.OnRecorded)
 	})
 	l.Drain(c.sw.writing)
 }

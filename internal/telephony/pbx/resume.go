@@ -69,7 +69,7 @@ func (c *liveCall) scriptedDialog(v *ScriptedCall) json.RawMessage {
 func (c *liveCall) marshalSuspended(k suspendedCall) json.RawMessage {
 	text, err := json.Marshal(k)
 	if err != nil {
-		c.sw.Log.Error("state of a call not encoded; it would not survive a restart", "call", c.id, "err", err)
+		c.sw.cfg.Log.Error("state of a call not encoded; it would not survive a restart", "call", c.id, "err", err)
 		return nil
 	}
 	return text
@@ -101,7 +101,7 @@ func (s *Switch) Resume(ctx context.Context, all []call.ResumableCall, died time
 	for i, x := range all {
 		c, err := s.restoreCall(ctx, x, died)
 		if err != nil {
-			s.Log.Warn("call not resumed after a restart", "call", x.New.ID, "org", x.New.Org, "err", err)
+			s.cfg.Log.Warn("call not resumed after a restart", "call", x.New.ID, "org", x.New.Org, "err", err)
 			continue
 		}
 		if !s.register(c) {
@@ -131,7 +131,7 @@ func (s *Switch) restoreCall(ctx context.Context, x call.ResumableCall, died tim
 	}
 	c.caller = Caller{Org: x.New.Org, Sandbox: x.New.Sandbox, UserID: x.New.UserID, DeviceID: x.New.DeviceID}
 	var err error
-	if c.policy, err = s.Identity.Policy(ctx, x.New.Org); err != nil {
+	if c.policy, err = s.cfg.Identity.Policy(ctx, x.New.Org); err != nil {
 		return nil, err
 	}
 	if c.a, err = c.restoreLeg(ctx, k.A, x); err != nil {
@@ -176,8 +176,8 @@ func (c *liveCall) restoreLeg(ctx context.Context, k savedLeg, x call.ResumableC
 		l.restarted.lostTransport = k.Dialog.Transport
 	}
 	if l.trunkID != "" && l.caller.UserID == "" {
-		if k.Dialog.Credentials, err = c.sw.Outbound.Login(ctx, c.new.Org, l.trunkID); err != nil {
-			c.sw.Log.Warn("credentials of a trunk not read; its call will end if the trunk challenges the re-INVITE", "call", c.id, "org",
+		if k.Dialog.Credentials, err = c.sw.cfg.Outbound.Login(ctx, c.new.Org, l.trunkID); err != nil {
+			c.sw.cfg.Log.Warn("credentials of a trunk not read; its call will end if the trunk challenges the re-INVITE", "call", c.id, "org",
 				c.new.Org, "err", err)
 		}
 	}
@@ -187,7 +187,7 @@ func (c *liveCall) restoreLeg(ctx context.Context, k savedLeg, x call.ResumableC
 	}
 	c.sw.indexLeg(l)
 	if l.trunkID != "" && l.caller.UserID == "" {
-		l.release = append(l.release, c.sw.Outbound.Resume(c.new.Org, l.trunkID, l.answered, c.preemptFor(l)))
+		l.release = append(l.release, c.sw.cfg.Outbound.Resume(c.new.Org, l.trunkID, l.answered, c.preemptFor(l)))
 	}
 	return l, nil
 }
@@ -226,7 +226,7 @@ func (c *liveCall) reofferLeg(l *leg) {
 			return
 		}
 		if err != nil {
-			c.sw.Log.Debug("leg not resumed after a restart", "call", c.id, "leg", l.id, "err", err)
+			c.sw.cfg.Log.Debug("leg not resumed after a restart", "call", c.id, "leg", l.id, "err", err)
 			c.endNotResumed()
 			return
 		}
@@ -238,7 +238,7 @@ func (c *liveCall) reofferLeg(l *leg) {
 			c.rerunScript(ctx, led)
 			c.wireMedia()
 			c.change(ctx)
-			c.sw.Log.Info("call resumed after a restart", "call", c.id, "org", c.new.Org)
+			c.sw.cfg.Log.Info("call resumed after a restart", "call", c.id, "org", c.new.Org)
 		}
 	})
 }
@@ -268,7 +268,7 @@ func (c *liveCall) continueRecordings() {
 	for _, o := range cut.recordings {
 		r := cut.restoredRecording(o)
 		if r.failed = c.openRecorder(r, true); r.failed != nil {
-			c.sw.Log.Error("recording not resumed after a restart", "call", c.id, "org", c.new.Org, "err", r.failed)
+			c.sw.cfg.Log.Error("recording not resumed after a restart", "call", c.id, "org", c.new.Org, "err", r.failed)
 		}
 		c.recording = r
 		if r.paused && r.recorder != nil {
@@ -296,10 +296,10 @@ func (c *liveCall) recoverRecordings(ctx context.Context) {
 	}
 	for _, o := range c.interruption.recordings {
 		r := c.interruption.restoredRecording(o)
-		path, err := c.sw.Files.Path(o.Name)
+		path, err := c.sw.cfg.Files.Path(o.Name)
 		var audio call.Audio
 		if err == nil {
-			audio, err = c.sw.RecoverRecording(path)
+			audio, err = c.sw.cfg.RecoverRecording(path)
 		}
 		if err != nil {
 			audio = call.Audio{Err: err}

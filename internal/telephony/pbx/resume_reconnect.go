@@ -85,9 +85,9 @@ func (c *liveCall) awaitReconnect(ctx context.Context, l *leg) {
 			c.endNotResumed()
 		}
 	})
-	all, err := c.sw.Routes.Contacts(ctx, l.caller.DeviceID)
+	all, err := c.sw.cfg.Routes.Contacts(ctx, l.caller.DeviceID)
 	if err != nil {
-		c.sw.Log.Error("contacts of a phone not read", "call", c.id, "org", c.new.Org, "err", err)
+		c.sw.cfg.Log.Error("contacts of a phone not read", "call", c.id, "org", c.new.Org, "err", err)
 	}
 	c.sw.Registered(l.caller.DeviceID, all)
 }

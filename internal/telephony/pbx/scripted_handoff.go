@@ -34,7 +34,7 @@ type Script func(ctx context.Context, v *ScriptedCall)
 
 // scriptFor returns the script for a target; nil if there is none.
 func (s *Switch) scriptFor(l Handoff) Script {
-	return s.Scripts.Attend(l)
+	return s.cfg.Scripts.Attend(l)
 }
 
 // resolveEntry resolves a directory entry to the phones of a user or to a script.

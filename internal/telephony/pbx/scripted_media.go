@@ -42,7 +42,7 @@ func (c *liveCall) answerScripted(ctx context.Context, v *ScriptedCall) error {
 	c.wireMedia()
 	c.change(ctx)
 	if err := l.in.Answer(sdp); err != nil { // the caller canceled at the same moment
-		c.sw.Log.Debug("answer came too late", "call", c.id, "err", err)
+		c.sw.cfg.Log.Debug("answer came too late", "call", c.id, "err", err)
 	}
 	return nil
 }

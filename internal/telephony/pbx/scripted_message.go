@@ -89,12 +89,12 @@ func (v *ScriptedCall) openRecorder(ctx context.Context, o MessageOptions) (r *r
 			c.stopRecording(ctx, commandReply{})
 		}
 		cfg := record.Config{Path: o.Path, Left: v.leg.stream.Recordable(), Codec: codec.PCMU, Wideband: v.leg.codec() > codec.PCMA,
-			Mono: true, OnError: func(err error) { c.sw.Log.Error("message cut short", "call", c.id, "org", c.new.Org, "err", err) }}
+			Mono: true, OnError: func(err error) { c.sw.cfg.Log.Error("message cut short", "call", c.id, "org", c.new.Org, "err", err) }}
 		if v.leg.codec() == codec.PCMA {
 			cfg.Codec = codec.PCMA
 		}
 		var failed error
-		if r, failed = c.sw.Media.Record(cfg); failed == nil {
+		if r, failed = c.sw.cfg.Media.Record(cfg); failed == nil {
 			v.recordingMessage.Store(true)
 			c.addEntry("message.started", v.leg, nil)
 		}
@@ -195,7 +195,7 @@ func (c *liveCall) awaitMessages() {
 		select {
 		case <-v.done:
 		case <-limit.C:
-			c.sw.Log.Warn("message not stored before the end of the call", "call", c.id, "org", c.new.Org)
+			c.sw.cfg.Log.Warn("message not stored before the end of the call", "call", c.id, "org", c.new.Org)
 			return
 		}
 	}

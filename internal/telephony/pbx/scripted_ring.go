@@ -135,7 +135,7 @@ func (v *ScriptedCall) resolve(ctx context.Context, to string, o RingOptions) (r
 	from := c.caller
 	from.Org, from.Program, from.ShowNumber = v.info.Org, true, ""
 	if o.DivertedBy != "" {
-		d, ok, err := c.sw.Identity.User(ctx, v.info.Org, o.DivertedBy)
+		d, ok, err := c.sw.cfg.Identity.User(ctx, v.info.Org, o.DivertedBy)
 		if err != nil {
 			return resolvedDestination{}, nil, err
 		}

@@ -24,7 +24,7 @@ func (c *liveCall) setUp(ctx context.Context) {
 	defer func() { leave() }()
 	to, refusal, err := c.route(ctx)
 	if err != nil {
-		c.sw.Log.Error("call not routed", "call", c.id, "org", c.new.Org, "err", err)
+		c.sw.cfg.Log.Error("call not routed", "call", c.id, "org", c.new.Org, "err", err)
 		to.release()
 		c.reject(503, "Service Unavailable", call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
 		return
@@ -89,7 +89,7 @@ func (c *liveCall) enterLimits() *Refusal {
 		c.countAlways()
 		return nil
 	}
-	if full := c.sw.shares.Enter(c.partiesCounted(), c.sw.CallLimits); full != nil {
+	if full := c.sw.shares.Enter(c.partiesCounted(), c.sw.cfg.CallLimits); full != nil {
 		r := &Refusal{Status: 486, Phrase: full.Error(), Reason: "blocked", Limit: full.Limit}
 		c.limited(r)
 		return r
@@ -167,8 +167,8 @@ func (c *liveCall) begin(ctx context.Context) bool {
 	}
 	c.awaitTrying()
 	c.began = true // set even if it fails: only the database's answer may be lost, and ending a missing call is harmless
-	if err := c.sw.Store.Begin(ctx, c.new); err != nil {
-		c.sw.Log.Error("call not written", "call", c.id, "org", c.new.Org, "err", err)
+	if err := c.sw.cfg.Store.Begin(ctx, c.new); err != nil {
+		c.sw.cfg.Log.Error("call not written", "call", c.id, "org", c.new.Org, "err", err)
 		return false
 	}
 	return true
@@ -231,9 +231,9 @@ func (c *liveCall) openStream(beside *leg, via netip.Addr) (*media.Stream, error
 	case c.restored || !c.answered.IsZero():
 		claim.Use = media.Continued
 	default:
-		claim.Alone = c.sw.Identity.IsAlone(context.Background())
+		claim.Alone = c.sw.cfg.Identity.IsAlone(context.Background())
 	}
-	stream, err := openWith(c.sw.Media.For(claim), beside, via)
+	stream, err := openWith(c.sw.cfg.Media.For(claim), beside, via)
 	if err != nil && c.protected.Load() {
 		stream, err = c.openByPreemption(claim, beside, via, err)
 	}

@@ -38,7 +38,7 @@ func (c *liveCall) answerWith(body []byte) {
 	}
 	if err := c.a.in.Answer(body); err != nil {
 		// The caller canceled at the same moment: Canceled or Lost is already on its way into the inbox.
-		c.sw.Log.Debug("answer came too late", "call", c.id, "err", err)
+		c.sw.cfg.Log.Debug("answer came too late", "call", c.id, "err", err)
 	}
 }
 
@@ -82,8 +82,8 @@ func (c *liveCall) noteEstablished(ctx context.Context, l *leg) {
 	if l != c.a || l.in == nil || l.trunkID == "" {
 		return
 	}
-	if err := c.sw.Identity.TrunkCallEstablished(ctx, c.new.Org, l.trunkID, l.in.Source.Addr()); err != nil {
-		c.sw.Log.Warn("source of a trunk not recorded", "org", c.new.Org, "call", c.id, "err", err)
+	if err := c.sw.cfg.Identity.TrunkCallEstablished(ctx, c.new.Org, l.trunkID, l.in.Source.Addr()); err != nil {
+		c.sw.cfg.Log.Warn("source of a trunk not recorded", "org", c.new.Org, "call", c.id, "err", err)
 	}
 }
 

@@ -62,7 +62,7 @@ func (s *Switch) resolveDestination(ctx context.Context, from Caller, to string)
 	if kind, _, named := strings.Cut(to, ":"); named && kind != "ext" {
 		return s.routeToScript(r, Handoff{Org: from.Org, To: to})
 	}
-	d, ok, err := s.Identity.Extension(ctx, from.Org, strings.TrimPrefix(to, "ext:"))
+	d, ok, err := s.cfg.Identity.Extension(ctx, from.Org, strings.TrimPrefix(to, "ext:"))
 	if err != nil {
 		return r, nil, err
 	}
@@ -77,7 +77,7 @@ func (s *Switch) resolveDestination(ctx context.Context, from Caller, to string)
 
 // resolveUser resolves a user with the user's rules.
 func (s *Switch) resolveUser(ctx context.Context, org, id string) (resolvedDestination, *Refusal, error) {
-	d, ok, err := s.Identity.User(ctx, org, id)
+	d, ok, err := s.cfg.Identity.User(ctx, org, id)
 	if err != nil || !ok {
 		return resolvedDestination{}, unknownUserRefusal(), err
 	}
@@ -97,7 +97,7 @@ func (s *Switch) resolveDirect(ctx context.Context, from Caller, to, device stri
 		return r, refusal, nil
 	}
 	to = dialString(to)
-	d, ok, err := s.Identity.Extension(ctx, from.Org, strings.TrimPrefix(to, "ext:"))
+	d, ok, err := s.cfg.Identity.Extension(ctx, from.Org, strings.TrimPrefix(to, "ext:"))
 	switch {
 	case err != nil:
 		return r, nil, err
@@ -127,7 +127,7 @@ func unknownExtensionRefusal() *Refusal {
 
 // resolveUserPhones returns the phones of a user, or one of them.
 func (s *Switch) resolveUserPhones(ctx context.Context, org, user, device string) (resolvedDestination, *Refusal, error) {
-	d, ok, err := s.Identity.User(ctx, org, user)
+	d, ok, err := s.cfg.Identity.User(ctx, org, user)
 	if err != nil || !ok {
 		return resolvedDestination{}, unknownUserRefusal(), err
 	}
@@ -158,7 +158,7 @@ func extensionOf(to string) string { return strings.TrimPrefix(dialString(to), "
 
 // phonesOf returns the reachable phones of a user, or the one of the given device.
 func (s *Switch) phonesOf(ctx context.Context, d Destination, device string) (r resolvedDestination, refusal *Refusal, err error) {
-	phones, err := s.Routes.Phones(ctx, d.Org, d.UserID)
+	phones, err := s.cfg.Routes.Phones(ctx, d.Org, d.UserID)
 	if err != nil {
 		return r, nil, err
 	}
@@ -208,7 +208,7 @@ func groupFlows(contacts []Phone) (all []Phone) {
 }
 
 func (s *Switch) resolveOutbound(ctx context.Context, from Caller, number string) (r resolvedDestination, refusal *Refusal, err error) {
-	exit, err := s.Outbound.RouteOutbound(ctx, from, number)
+	exit, err := s.cfg.Outbound.RouteOutbound(ctx, from, number)
 	if err != nil {
 		return r, nil, err
 	}

@@ -178,7 +178,7 @@ func (h *forkedDial) invite(ctx context.Context, l *leg, o sip.Outgoing, p sdp.P
 	c.sw.byCallID.Store(o.CallID, l) // stored before the INVITE is sent, so that the INVITE is in the timeline
 	if l.sip, err = c.sw.server.Invite(ctx, o, l.deliver); err != nil {
 		c.sw.byCallID.Delete(o.CallID)
-		c.sw.Log.Warn("leg not invited", "call", c.id, "err", err)
+		c.sw.cfg.Log.Warn("leg not invited", "call", c.id, "err", err)
 		h.failed(ctx, l, sip.Failed{Status: 503})
 		return
 	}

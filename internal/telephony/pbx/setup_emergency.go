@@ -27,9 +27,9 @@ func (c *liveCall) beginInBackground(ctx context.Context) {
 	c.awaitTrying()
 	c.began = true
 	n := c.new
-	settle, _ := c.sw.Journal.JournalBegin(n)
+	settle, _ := c.sw.cfg.Journal.JournalBegin(n)
 	c.writes.Write(ctx, "begin", func(ctx context.Context) error {
-		err := c.sw.Store.Begin(ctx, n)
+		err := c.sw.cfg.Store.Begin(ctx, n)
 		if err == nil {
 			settle()
 		}
@@ -52,10 +52,10 @@ func (c *liveCall) openByPreemption(claim media.Claim, beside *leg, via netip.Ad
 			break
 		}
 		tried[victim] = true
-		c.sw.Log.Warn("call ended because an emergency call needs its RTP ports", "call", victim.id, "org", victim.orgNow(), "for", c.id)
+		c.sw.cfg.Log.Warn("call ended because an emergency call needs its RTP ports", "call", victim.id, "org", victim.orgNow(), "for", c.id)
 		victim.yield()
 		var stream *media.Stream
-		if stream, err = openWith(c.sw.Media.For(claim), beside, via); err == nil {
+		if stream, err = openWith(c.sw.cfg.Media.For(claim), beside, via); err == nil {
 			return stream, nil
 		}
 	}

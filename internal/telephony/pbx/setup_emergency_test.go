@@ -15,7 +15,7 @@ import (
 func emergencyCall(t *testing.T) (c *liveCall, far *leg) {
 	t.Helper()
 	c, legs := connectedCall("caller", "callee")
-	c.sw.Log, c.inbox, c.waiting = slog.New(slog.DiscardHandler), inbox.New[message](), map[int]commandReply{}
+	c.sw.cfg.Log, c.inbox, c.waiting = slog.New(slog.DiscardHandler), inbox.New[message](), map[int]commandReply{}
 	c.answered = time.Now()
 	legs[1].emergency = true
 	return c, legs[1]

@@ -18,11 +18,11 @@ func (o *pendingInsert) afterCommit(f func()) { o.deferred = append(o.deferred, 
 func (c *liveCall) insertAsync(ctx context.Context, then func()) {
 	c.began = true
 	c.awaitTrying()
-	settle, sure := c.sw.Journal.JournalBegin(c.new)
+	settle, sure := c.sw.cfg.Journal.JournalBegin(c.new)
 	o := &pendingInsert{durable: sure, done: make(chan struct{})}
 	c.pendingInsert = o
 	c.sw.running.Add(1)
-	c.sw.Store.BeginAsync(ctx, c.new, func(err error) {
+	c.sw.cfg.Store.BeginAsync(ctx, c.new, func(err error) {
 		defer c.sw.running.Done()
 		if o.err = err; err == nil {
 			settle()
@@ -69,7 +69,7 @@ func (c *liveCall) waitInserted() bool {
 	<-o.done
 	c.pendingInsert = nil
 	if o.err != nil {
-		c.sw.Log.Error("call not written", "call", c.id, "org", c.new.Org, "err", o.err)
+		c.sw.cfg.Log.Error("call not written", "call", c.id, "org", c.new.Org, "err", o.err)
 	}
 	return o.err == nil
 }

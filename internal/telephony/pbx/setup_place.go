@@ -38,7 +38,7 @@ func (s *Switch) Place(ctx context.Context, p call.Placement) error {
 	if p.ScriptTarget != "" {
 		return s.placeScripted(ctx, p)
 	}
-	owner, ok, err := s.Identity.User(ctx, p.Org, p.UserID)
+	owner, ok, err := s.cfg.Identity.User(ctx, p.Org, p.UserID)
 	if err != nil || !ok {
 		return firstError(err, op.Invalid(op.Field("user_id", "not_found", "there is no such user")))
 	}
@@ -82,7 +82,8 @@ func (s *Switch) startPlaced(ctx context.Context, c *liveCall, begin func(ctx co
 	s.stats.started.Add(1)
 	org := c.new.Org
 	s.startCall(ctx, c, begin)
-	if err := errors.Join(s.Journal.WaitDurable(ctx), written()); err != nil { // the API returns an error, so the call must not continue
+	// If this fails, the API returns an error, so the call must not continue.
+	if err := errors.Join(s.cfg.Journal.WaitDurable(ctx), written()); err != nil {
 		_, ended := s.Do(context.WithoutCancel(ctx), org, c.id, call.End{})
 		return errors.Join(err, ended)
 	}
@@ -92,12 +93,12 @@ func (s *Switch) startPlaced(ctx context.Context, c *liveCall, begin func(ctx co
 // beginDurably returns when the beginning of a call cannot be lost any more. written waits for the row; WaitDurable
 // makes the database write it at once.
 func (s *Switch) beginDurably(ctx context.Context, n call.New) (written func() error, err error) {
-	settle, sure := s.Journal.JournalBegin(n)
+	settle, sure := s.cfg.Journal.JournalBegin(n)
 	if !sure {
-		return func() error { return nil }, s.Store.Begin(ctx, n)
+		return func() error { return nil }, s.cfg.Store.Begin(ctx, n)
 	}
 	result := make(chan error, 1)
-	s.Store.BeginAsync(context.WithoutCancel(ctx), n, func(err error) { // the row is written even if the request is canceled
+	s.cfg.Store.BeginAsync(context.WithoutCancel(ctx), n, func(err error) { // the row is written even if the request is canceled
 		if err == nil {
 			settle()
 		}
@@ -121,7 +122,7 @@ func (s *Switch) newPlacedCall(ctx context.Context, p call.Placement, owner Dest
 	if p.From != "" {
 		n.From = p.From
 	}
-	if _, ok, err := s.Identity.Extension(ctx, p.Org, extensionOf(p.To)); err != nil {
+	if _, ok, err := s.cfg.Identity.Extension(ctx, p.Org, extensionOf(p.To)); err != nil {
 		return nil, err
 	} else if ok {
 		n.Direction, n.To = call.Internal, extensionOf(p.To)
@@ -129,7 +130,7 @@ func (s *Switch) newPlacedCall(ctx context.Context, p call.Placement, owner Dest
 	c := s.newCall(n)
 	c.publishOrg()
 	var err error
-	if c.policy, err = s.Identity.Policy(ctx, p.Org); err != nil {
+	if c.policy, err = s.cfg.Identity.Policy(ctx, p.Org); err != nil {
 		return nil, err
 	}
 	c.policy.choose(p.Record, owner.Recording)
@@ -195,7 +196,7 @@ func (c *liveCall) dialOut(ctx context.Context, p call.Placement, l *leg) {
 		return func(ctx context.Context) {
 			if err != nil {
 				refusal = &Refusal{Status: 503, Phrase: "the destination could not be resolved", Reason: "no_route"}
-				c.sw.Log.Error("call not routed", "call", c.id, "org", c.new.Org, "err", err)
+				c.sw.cfg.Log.Error("call not routed", "call", c.id, "org", c.new.Org, "err", err)
 			}
 			if refusal != nil {
 				r.release()
@@ -311,12 +312,12 @@ func (c *liveCall) callRingTimeout() time.Duration {
 	if c.ringLimit > 0 {
 		return c.ringLimit
 	}
-	return c.sw.RingTimeout
+	return c.sw.cfg.RingTimeout
 }
 
 func (c *liveCall) maxDuration() time.Duration {
 	if c.maxLength > 0 {
 		return c.maxLength
 	}
-	return c.sw.MaxDuration
+	return c.sw.cfg.MaxDuration
 }

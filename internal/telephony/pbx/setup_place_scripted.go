@@ -48,7 +48,7 @@ func (c *liveCall) showNumber(ctx context.Context, to resolvedDestination) (err 
 		c.new.From, c.new.NumberID = to.outbound.CallerID, to.outbound.NumberID
 	}
 	if c.new.From == "" {
-		c.new.From, c.new.NumberID, err = c.sw.Outbound.ShownNumber(ctx, c.caller)
+		c.new.From, c.new.NumberID, err = c.sw.cfg.Outbound.ShownNumber(ctx, c.caller)
 	}
 	if c.new.From == "" {
 		c.new.From = call.Anonymous

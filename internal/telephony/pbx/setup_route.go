@@ -23,7 +23,7 @@ func (c *liveCall) route(ctx context.Context) (resolvedDestination, *Refusal, er
 
 func (c *liveCall) fromDevice(ctx context.Context) (r resolvedDestination, refusal *Refusal, err error) {
 	s, in := c.sw, c.a.in
-	caller, err := s.Identity.Caller(ctx, in.Account)
+	caller, err := s.cfg.Identity.Caller(ctx, in.Account)
 	if err != nil {
 		return r, nil, fmt.Errorf("caller %s: %w", in.Account, err)
 	}
@@ -32,10 +32,10 @@ func (c *liveCall) fromDevice(ctx context.Context) (r resolvedDestination, refus
 	c.new = call.New{Org: caller.Org, ID: c.id, Direction: call.Internal, Source: "device", From: caller.Extension,
 		To: to, FromName: caller.Name, DeviceID: caller.DeviceID, UserID: caller.UserID, Sandbox: caller.Sandbox,
 		StartedAt: c.started, CallerSIP: in.CallID, CallerDev: caller.DeviceID, CallerUser: caller.UserID, CallerLeg: c.a.id}
-	if c.policy, err = s.Identity.Policy(ctx, caller.Org); err != nil {
+	if c.policy, err = s.cfg.Identity.Policy(ctx, caller.Org); err != nil {
 		return r, nil, err
 	}
-	user, ok, err := s.Identity.Extension(ctx, caller.Org, to)
+	user, ok, err := s.cfg.Identity.Extension(ctx, caller.Org, to)
 	if err != nil {
 		return r, nil, err
 	}
@@ -60,7 +60,7 @@ func firstNonEmpty(a, b string) string {
 
 func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r resolvedDestination, refusal *Refusal, err error) {
 	s := c.sw
-	trunk, err := s.Identity.TrunkIn(ctx, org, id)
+	trunk, err := s.cfg.Identity.TrunkIn(ctx, org, id)
 	if err != nil {
 		return r, nil, fmt.Errorf("trunk %s: %w", id, err)
 	}
@@ -87,7 +87,7 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r resolvedDes
 	c.caller = Caller{Org: user.Org, Sandbox: user.Sandbox}
 	c.verify(ctx, trunk.Country)
 	c.nameCaller(ctx)
-	if c.policy, err = s.Identity.Policy(ctx, user.Org); err != nil {
+	if c.policy, err = s.cfg.Identity.Policy(ctx, user.Org); err != nil {
 		return r, nil, err
 	}
 	c.policy.choose(user.Recording)
@@ -103,7 +103,7 @@ func (c *liveCall) nameCaller(ctx context.Context) {
 	if sent != "" || c.new.From == call.Anonymous {
 		return
 	}
-	if name := c.sw.CallerNames.CallerName(ctx, c.new.Org, c.new.From); name != "" {
+	if name := c.sw.cfg.CallerNames.CallerName(ctx, c.new.Org, c.new.From); name != "" {
 		c.new.FromName = name
 	}
 }
@@ -117,7 +117,7 @@ func dialled(u sipmsg.URI) string {
 // findNumber returns the destination of the first candidate that is a number of the trunk; ok is false if none is.
 func (s *Switch) findNumber(ctx context.Context, trunk TrunkIn, candidates []string) (d Destination, ok bool, err error) {
 	for _, to := range candidates {
-		if d, ok, err = s.Routes.Number(ctx, trunk, to); err != nil || ok {
+		if d, ok, err = s.cfg.Routes.Number(ctx, trunk, to); err != nil || ok {
 			return d, ok, err
 		}
 	}
@@ -175,14 +175,14 @@ func assertedOrFrom(in *sip.Inbound) sipmsg.Address {
 
 // verify checks the signatures of a call from a trunk (STIR, RFC 8224) before any phone rings. It refuses no call.
 func (c *liveCall) verify(ctx context.Context, country string) {
-	if c.sw.Verifier == nil {
+	if c.sw.cfg.Verifier == nil {
 		return
 	}
 	from, _, _ := strings.Cut(assertedOrFrom(c.a.in).URI.User, ";")
 	if e164, ok := number.Parse(from, country); ok {
 		from = e164
 	}
-	r := c.sw.Verifier.Verify(ctx, c.a.in.Passports, from, c.new.To)
+	r := c.sw.cfg.Verifier.Verify(ctx, c.a.in.Passports, from, c.new.To)
 	c.verstat = r.Verstat()
 	d := detail{"attestation": r.Attestation, "orig_id": r.OrigID, "certificate": r.Certificate}
 	kind := "stir.verified"

@@ -24,7 +24,7 @@ func (v fakeVerifier) Verify(_ context.Context, signatures []string, from, to st
 }
 
 func verifyingCall(in *sip.Inbound, r stir.Result, asked *[]string) *liveCall {
-	s := &Switch{Config: Config{Clock: clock.System(), Routing: Routing{Verifier: fakeVerifier{r, asked}}}}
+	s := &Switch{cfg: Config{Clock: clock.System(), Routing: Routing{Verifier: fakeVerifier{r, asked}}}}
 	c := s.newCall(call.New{Direction: call.Inbound, To: "+12025550143"})
 	c.a = c.newLeg("caller")
 	c.a.in, c.a.trunkID = in, "trk_1"

@@ -359,7 +359,7 @@ func (c *liveCall) unholdByOffer(l *leg) {
 		m.Direction = sdp.SendRecv
 		c.offerMedia(l, m, func(ctx context.Context, _ sdp.Description, err error) {
 			if err != nil {
-				c.sw.Log.Warn("leg not taken off hold after a transfer", "call", c.id, "err", err)
+				c.sw.cfg.Log.Warn("leg not taken off hold after a transfer", "call", c.id, "err", err)
 				return
 			}
 			l.apply()

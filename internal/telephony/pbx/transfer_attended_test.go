@@ -12,7 +12,7 @@ import (
 // The race detector reports a failure if another goroutine reads the id during the change.
 func TestAttachLeg_KeepsTracedMessages(t *testing.T) {
 	t.Parallel()
-	s := &Switch{Config: Config{Clock: clock.System(), Log: slog.New(slog.DiscardHandler)}}
+	s := &Switch{cfg: Config{Clock: clock.System(), Log: slog.New(slog.DiscardHandler)}}
 	from, to := s.newCall(call.New{ID: "call_1"}), s.newCall(call.New{ID: "call_2"})
 	l := from.newLeg("callee")
 	l.publishID()

@@ -40,7 +40,7 @@ func (c *liveCall) referByPeer(l *leg, e sip.Refer) {
 	}
 	org := c.orgNow()
 	c.runAsync(routeTimeout, func(ctx context.Context) func(context.Context) {
-		t, err := c.sw.Identity.TrunkIn(ctx, org, l.trunkID)
+		t, err := c.sw.cfg.Identity.TrunkIn(ctx, org, l.trunkID)
 		return func(context.Context) {
 			switch {
 			case err != nil || !t.AllowRefer:
@@ -68,7 +68,7 @@ func (s *Switch) isNumberHere(u sipmsg.URI) bool {
 // resolveForPeer resolves the target of a peer's transfer. A number that the peer may call over its trunk is called
 // without leaving. Other targets are those of a program: extensions, and outside numbers within the outbound limits.
 func (s *Switch) resolveForPeer(ctx context.Context, t TrunkIn, from Caller, to string) (resolvedDestination, *Refusal, error) {
-	d, ok, err := s.Routes.Number(ctx, t, to)
+	d, ok, err := s.cfg.Routes.Number(ctx, t, to)
 	switch {
 	case err != nil:
 		return resolvedDestination{}, nil, err
@@ -137,7 +137,7 @@ func (s *Switch) handleReplaces(ctx context.Context, in *sip.Inbound) bool {
 		return false
 	}
 	old := s.legFor(in.Replaces)
-	caller, err := s.Identity.Caller(ctx, in.Account)
+	caller, err := s.cfg.Identity.Caller(ctx, in.Account)
 	if old == nil || err != nil || strings.Contains(in.Account, "/") {
 		in.Listen(func(sip.Event) {})
 		in.Reject(481, "", 0)
@@ -186,7 +186,7 @@ func (c *liveCall) replaceByInvite(ctx context.Context, old *leg, in *sip.Inboun
 	c.transfer = t
 	c.complete(ctx, false)
 	if err := in.Answer(l.localAnswer); err != nil {
-		c.sw.Log.Debug("answer came too late", "call", c.id, "err", err)
+		c.sw.cfg.Log.Debug("answer came too late", "call", c.id, "err", err)
 	}
 }
 

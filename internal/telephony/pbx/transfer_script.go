@@ -65,7 +65,7 @@ func (c *liveCall) removeFromRecording(kept *leg) {
 		gone = r.recorder.SetRight
 	}
 	if err := gone(nil); err != nil {
-		c.sw.Log.Error("recording channel of a leg that left not removed", "call", c.id, "org", c.new.Org, "err", err)
+		c.sw.cfg.Log.Error("recording channel of a leg that left not removed", "call", c.id, "org", c.new.Org, "err", err)
 	}
 }
 

@@ -53,17 +53,17 @@ type CreateIn struct {
 
 // Create stores an uploaded file, or the speech that it synthesises from a text. It returns after synthesis.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], error) {
-	if err := checkCount(ctx, s.DB.Read(ctx), access.Org(ctx)); err != nil {
+	if err := checkCount(ctx, s.cfg.DB.Read(ctx), access.Org(ctx)); err != nil {
 		return nil, err
 	}
-	if err := s.Storage.CheckStorage(ctx, access.Org(ctx)); err != nil { // checked before synthesis
+	if err := s.cfg.Storage.CheckStorage(ctx, access.Org(ctx)); err != nil { // checked before synthesis
 		return nil, err
 	}
-	a := Audio{ID: db.NewID("aud"), OrgID: access.Org(ctx), CreatedAt: db.At(s.Clock.Now())}
+	a := Audio{ID: db.NewID("aud"), OrgID: access.Org(ctx), CreatedAt: db.At(s.cfg.Clock.Now())}
 	if err := s.storeUpload(ctx, &a, in); err != nil {
 		return nil, err
 	}
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := s.reserve(ctx, tx, a); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 		return s.withURLAndUses(ctx, tx, &a)
 	})
 	if err != nil {
-		return nil, errors.Join(err, s.Files.Delete(context.WithoutCancel(ctx), a.blob))
+		return nil, errors.Join(err, s.cfg.Files.Delete(context.WithoutCancel(ctx), a.blob))
 	}
 	return &op.Out[Audio]{Body: a, Location: op.Prefix + "/audio/" + a.ID}, nil
 }
@@ -92,7 +92,7 @@ func checkCount(ctx context.Context, q db.Querier, org string) error {
 
 // reserve returns an error if the storage quota or the number of files of the organisation is used up.
 func (s *Service) reserve(ctx context.Context, tx db.Querier, a Audio) error {
-	if err := s.Storage.ReserveStorage(ctx, tx, a.OrgID, a.SizeBytes); err != nil {
+	if err := s.cfg.Storage.ReserveStorage(ctx, tx, a.OrgID, a.SizeBytes); err != nil {
 		return err
 	}
 	return checkCount(ctx, tx, a.OrgID)
@@ -230,7 +230,7 @@ func readSpeechRequest(body []byte) (f Fresh, err error) {
 }
 
 func (s *Service) synthesize(ctx context.Context, a *Audio, f Fresh) error {
-	path, err := s.Engine.Synthesize(ctx, a.OrgID, f.Text, f.Voice, f.Language)
+	path, err := s.cfg.Engine.Synthesize(ctx, a.OrgID, f.Text, f.Voice, f.Language)
 	if err != nil {
 		return err
 	}
@@ -261,15 +261,15 @@ func (a *Audio) validate() []op.Violation {
 // storeFile stores a file and measures its duration. It removes the file if it cannot be played.
 func (s *Service) storeFile(ctx context.Context, a *Audio, from io.Reader) (err error) {
 	a.blob = a.OrgID + "/audio/" + a.ID + "." + a.Format
-	if a.SizeBytes, err = s.Files.Put(ctx, a.blob, from); err != nil {
+	if a.SizeBytes, err = s.cfg.Files.Put(ctx, a.blob, from); err != nil {
 		return fmt.Errorf("store audio: %w", err)
 	}
-	path, err := s.Files.Path(a.blob)
+	path, err := s.cfg.Files.Path(a.blob)
 	if err != nil {
 		return err
 	}
-	if a.Duration, err = s.Engine.Measure(path); err != nil {
-		_ = s.Files.Delete(context.WithoutCancel(ctx), a.blob)
+	if a.Duration, err = s.cfg.Engine.Measure(path); err != nil {
+		_ = s.cfg.Files.Delete(context.WithoutCancel(ctx), a.blob)
 		if errors.Is(err, ErrTooLong) {
 			return op.Invalid(op.Field("file", "too_long", "plays longer than "+limit.AudioLength.String()+"; upload a shorter file"))
 		}

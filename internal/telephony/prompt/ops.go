@@ -41,7 +41,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Audio]]
 	if err != nil {
 		return nil, err
 	}
-	q, org := s.DB.Read(ctx), access.Org(ctx)
+	q, org := s.cfg.DB.Read(ctx), access.Org(ctx)
 	rows, err := list(ctx, q, listFilter(org, in.Kind, in.Q), after.ID, in.Limit)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s *Service) load(ctx context.Context, q db.Querier, id string) (Audio, err
 
 // Show returns the record of an audio file.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Audio], error) {
-	a, err := s.load(ctx, s.DB.Read(ctx), in.ID)
+	a, err := s.load(ctx, s.cfg.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -82,11 +82,11 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Audio], error) {
 
 // Content sends the audio file, whole or the requested ranges.
 func (s *Service) Content(ctx context.Context, in *OneIn) (*huma.StreamResponse, error) {
-	a, err := s.load(ctx, s.DB.Read(ctx), in.ID)
+	a, err := s.load(ctx, s.cfg.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	f, _, err := s.Files.Open(ctx, a.blob)
+	f, _, err := s.cfg.Files.Open(ctx, a.blob)
 	if err != nil {
 		return nil, fmt.Errorf("open audio %s: %w", a.ID, err)
 	}
@@ -98,7 +98,7 @@ var mediaTypes = map[string]string{"wav": "audio/wav", "mp3": "audio/mpeg", "ogg
 
 // Delete removes an audio file that is not in use.
 func (s *Service) Delete(ctx context.Context, in *OneIn) error {
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		a, err := s.load(ctx, tx, in.ID)
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func (s *Service) Delete(ctx context.Context, in *OneIn) error {
 			return fmt.Errorf("remove audio: %w", err)
 		}
 		// A file whose removal fails stays on the disk: nothing removes it later.
-		db.OnCommit(tx, func() { _ = s.Files.Delete(context.WithoutCancel(ctx), a.blob) })
+		db.OnCommit(tx, func() { _ = s.cfg.Files.Delete(context.WithoutCancel(ctx), a.blob) })
 		return nil
 	})
 }

@@ -84,7 +84,7 @@ type UseFinder interface {
 }
 
 // Service stores audio files. It is safe for concurrent use.
-type Service struct{ Config }
+type Service struct{ cfg Config }
 
 // New returns a Service. It panics if a dependency is missing.
 func New(c Config) *Service {
@@ -102,14 +102,14 @@ var ErrNotFound = errors.New("no such audio")
 // Path returns the path of an audio file. If the organisation has no such file, the error wraps ErrNone and an
 // *op.Error about audio_id. The content of a file never changes.
 func (s *Service) Path(ctx context.Context, org, id string) (string, error) {
-	a, err := get(ctx, s.DB.Read(ctx), org, id)
+	a, err := get(ctx, s.cfg.DB.Read(ctx), org, id)
 	if db.IsNone(err) {
 		return "", errors.Join(op.Invalid(op.Field("audio_id", "not_found", "there is no such audio")), ErrNotFound)
 	}
 	if err != nil {
 		return "", fmt.Errorf("find audio: %w", err)
 	}
-	return s.Files.Path(a.blob)
+	return s.cfg.Files.Path(a.blob)
 }
 
 // usesOf returns the objects that play an audio file.
@@ -118,7 +118,7 @@ func (s *Service) usesOf(ctx context.Context, q db.Querier, org, id string) ([]U
 	if err != nil {
 		return nil, err
 	}
-	more, err := s.Uses.FindUses(ctx, q, org, id)
+	more, err := s.cfg.Uses.FindUses(ctx, q, org, id)
 	if err != nil {
 		return nil, fmt.Errorf("find who plays audio: %w", err)
 	}
@@ -131,7 +131,7 @@ func (s *Service) withURLAndUses(ctx context.Context, q db.Querier, a *Audio) (e
 	if p, ok := access.From(ctx); ok && p.Environment == access.Sandbox {
 		prefix = "/sandbox/v1"
 	}
-	a.URL = s.BaseURL + prefix + "/audio/" + a.ID + "/content"
+	a.URL = s.cfg.BaseURL + prefix + "/audio/" + a.ID + "/content"
 	a.Seconds = max(int(a.Duration.Round(time.Second)/time.Second), 1)
 	a.UsedBy, err = s.usesOf(ctx, q, a.OrgID, a.ID)
 	return err

@@ -9,7 +9,8 @@ import (
 )
 
 // Texts with characters of markup arrive as they were written: https://github.com/fusionpbx/fusionpbx/issues/2328,
-// https://github.com/fusionpbx/fusionpbx/pull/6457 (passwords, and another port), https://github.com/sorvani/freepbx-helper-scripts/issues/10
+// https://github.com/fusionpbx/fusionpbx/pull/6457 (passwords, and another port),
+// https://github.com/sorvani/freepbx-helper-scripts/issues/10
 // (names).
 func TestRender_MarkupInTexts(t *testing.T) {
 	t.Parallel()
@@ -89,7 +90,8 @@ func TestZoneRules_MomentsOfChange(t *testing.T) {
 		}
 	}
 	berlin := fullPhone(t)
-	f, _ := Render("yealink", "001565abcdef.cfg", berlin) // https://github.com/fusionpbx/fusionpbx/issues/768: the file of the phone has it too
+	// https://github.com/fusionpbx/fusionpbx/issues/768: the file of the phone has it too
+	f, _ := Render("yealink", "001565abcdef.cfg", berlin)
 	if !strings.Contains(string(f.Body), "local_time.time_zone = +1\n") {
 		t.Errorf("no time zone in\n%s", f.Body)
 	}

@@ -49,7 +49,7 @@ func truncate(text string, most int) string {
 
 // matchFile returns the requested file.
 func (q *request) matchFile() (matchedFile, bool) {
-	template := q.Devices.Template(q.address.Device)
+	template := q.cfg.Devices.Template(q.address.Device)
 	if q.file == "" && template == "" && !isKnownAgent(q.agent) {
 		return matchedFile{}, false
 	}
@@ -82,7 +82,7 @@ func (q *request) isForeign(f matchedFile) bool {
 // isOpen reports whether the request needs no login: until OpenUntil, if no phone has fetched yet or the User-Agent
 // is that of the same product.
 func (q *request) isOpen() bool {
-	if !q.Clock.Now().Before(q.address.OpenUntil.Time) {
+	if !q.cfg.Clock.Now().Before(q.address.OpenUntil.Time) {
 		return false
 	}
 	return q.address.BoundAt.IsZero() || agentProduct(q.agent) == agentProduct(q.address.UserAgent)
@@ -121,13 +121,13 @@ func (q *request) fetchOf(f matchedFile, code string) device.Fetch {
 }
 
 func (q *request) recordRefusal(f matchedFile, code string) {
-	if err := q.Devices.RecordRefusal(q.r.Context(), q.address, q.fetchOf(f, code)); err != nil {
-		q.Log.Error("refused fetch not stored", "device", q.address.Device.ID, "err", err)
+	if err := q.cfg.Devices.RecordRefusal(q.r.Context(), q.address, q.fetchOf(f, code)); err != nil {
+		q.cfg.Log.Error("refused fetch not stored", "device", q.address.Device.ID, "err", err)
 	}
 }
 
 func (q *request) serveCommon(f matchedFile) {
-	if err := q.Devices.RecordPublicFetch(q.r.Context(), q.address, q.fetchOf(f, "")); err != nil {
+	if err := q.cfg.Devices.RecordPublicFetch(q.r.Context(), q.address, q.fetchOf(f, "")); err != nil {
 		q.fail(err)
 		return
 	}
@@ -135,7 +135,7 @@ func (q *request) serveCommon(f matchedFile) {
 }
 
 func (q *request) serveOwn(f matchedFile) {
-	a, err := q.Devices.RecordFetch(q.r.Context(), q.address, q.fetchOf(f, ""))
+	a, err := q.cfg.Devices.RecordFetch(q.r.Context(), q.address, q.fetchOf(f, ""))
 	if err != nil {
 		q.fail(err)
 		return
@@ -145,7 +145,7 @@ func (q *request) serveOwn(f matchedFile) {
 }
 
 func (q *request) fail(err error) {
-	q.Log.Error("configuration not sent", "device", q.address.Device.ID, "err", err)
+	q.cfg.Log.Error("configuration not sent", "device", q.address.Device.ID, "err", err)
 	writeText(q.w, http.StatusInternalServerError, "Something went wrong.")
 }
 
@@ -162,18 +162,18 @@ func (q *request) send(f matchedFile) {
 // phoneOf returns the data of the file.
 func (q *request) phoneOf(f matchedFile) (Phone, error) {
 	d, u := q.address.Device, q.address.User
-	p := Phone{Label: d.Name, Name: u.Name, Username: d.SIP.Username, Realm: q.Realm, Transport: d.SIP.Transport, SRTP: d.SRTP,
-		Codecs: d.Codecs, MAC: f.mac, Interval: q.Interval, NTP: q.NTP, Now: q.Clock.Now()}
+	p := Phone{Label: d.Name, Name: u.Name, Username: d.SIP.Username, Realm: q.cfg.Realm, Transport: d.SIP.Transport, SRTP: d.SRTP,
+		Codecs: d.Codecs, MAC: f.mac, Interval: q.cfg.Interval, NTP: q.cfg.NTP, Now: q.cfg.Clock.Now()}
 	if u.Extension != nil {
 		p.Extension = *u.Extension
 	}
 	if p.MAC == "" && d.MAC != nil {
 		p.MAC = strings.ReplaceAll(*d.MAC, ":", "")
 	}
-	p.Server, p.Port = q.Registrar.RegistrarAddress(d.SIP.Transport)
+	p.Server, p.Port = q.cfg.Registrar.RegistrarAddress(d.SIP.Transport)
 	if !f.kind.common { // a file for all phones must not contain secrets of one phone
 		p.Password, p.HTTPUser, p.HTTPPass, p.Keys = q.address.Password, d.SIP.Username, q.address.Login, d.LineKeys
-		p.URL = q.Devices.FolderURL(q.token)
+		p.URL = q.cfg.Devices.FolderURL(q.token)
 	}
 	var err error
 	p.Zone, err = q.zone(u.Timezone, d.OrgID)
@@ -187,7 +187,7 @@ func (q *request) zone(name *string, org string) (*time.Location, error) {
 			return zone, nil
 		}
 	}
-	return q.Zones.Zone(q.r.Context(), org)
+	return q.cfg.Zones.Zone(q.r.Context(), org)
 }
 
 // colonMAC returns a MAC address in the form of the records: with colons.

@@ -41,7 +41,7 @@ type Registrar interface {
 
 // Server sends configurations to phones. It is safe for concurrent use.
 type Server struct {
-	Config
+	cfg     Config
 	auth    *httpAuth
 	limiter *access.Limiter
 }
@@ -50,7 +50,7 @@ type Server struct {
 func New(c Config) *Server {
 	wiring.Check(c)
 	c.Clock = clock.OrSystem(c.Clock)
-	return &Server{Config: c, auth: newHTTPAuth(c.Realm, c.Clock.Now), limiter: access.NewLimiter(c.Clock.Now)}
+	return &Server{cfg: c, auth: newHTTPAuth(c.Realm, c.Clock.Now), limiter: access.NewLimiter(c.Clock.Now)}
 }
 
 var (
@@ -79,7 +79,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, private bool) {
 	a, ok, err := s.findAddress(r.Context(), token)
 	switch {
 	case err != nil:
-		s.Log.Error("configuration not found", "err", err)
+		s.cfg.Log.Error("configuration not found", "err", err)
 		writeText(w, http.StatusInternalServerError, "Something went wrong.")
 	case !ok:
 		s.limiter.Take(source, 1, tokenPolicy)
@@ -92,7 +92,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, private bool) {
 // allowsPlain reports whether a request without TLS may be answered.
 func (s *Server) allowsPlain(r *http.Request) bool {
 	from := op.ClientAddress(r.Context())
-	return slices.ContainsFunc(s.Plain, func(p netip.Prefix) bool { return p.Contains(from) })
+	return slices.ContainsFunc(s.cfg.Plain, func(p netip.Prefix) bool { return p.Contains(from) })
 }
 
 // linkPreviewAgents matches programs that open links in messages before people do. Browsers are recognised by the
@@ -105,7 +105,7 @@ func (s *Server) findAddress(ctx context.Context, token string) (a device.Provis
 	if len(token) > maxTokenLength {
 		return a, false, nil
 	}
-	return s.Devices.FindAddress(ctx, token)
+	return s.cfg.Devices.FindAddress(ctx, token)
 }
 
 func writeText(w http.ResponseWriter, status int, words string) {

@@ -200,7 +200,7 @@ func TestServe_PlainHTTPRefused(t *testing.T) {
 	if status, _ := h.provisioningState(id); status != "pending" {
 		t.Errorf("it is %s", status)
 	}
-	h.server.Plain = []netip.Prefix{netip.MustParsePrefix(h.source + "/32")}
+	h.server.cfg.Plain = []netip.Prefix{netip.MustParsePrefix(h.source + "/32")}
 	h.want(200, address+ownFile, yealinkAgent)
 }
 

@@ -8,11 +8,11 @@ import (
 
 // serveQRCode sends the address as a QR code until OpenUntil. It does not count as a fetch.
 func (q *request) serveQRCode() {
-	if !q.Clock.Now().Before(q.address.OpenUntil.Time) {
+	if !q.cfg.Clock.Now().Before(q.address.OpenUntil.Time) {
 		notFound(q.w)
 		return
 	}
-	c, err := NewQRCode(q.Devices.AddressURL(q.address.Device, q.token))
+	c, err := NewQRCode(q.cfg.Devices.AddressURL(q.address.Device, q.token))
 	if err == nil && q.file == "qr.svg" {
 		q.w.Header().Set("Content-Type", "image/svg+xml")
 		_, _ = q.w.Write(c.SVG())
@@ -33,7 +33,7 @@ func (q *request) serveQRCode() {
 // servePage sends the page for a person who opens the address in a browser. It contains no secrets and does not count
 // as a fetch.
 func (q *request) servePage() {
-	if !q.Clock.Now().Before(q.address.OpenUntil.Time) {
+	if !q.cfg.Clock.Now().Before(q.address.OpenUntil.Time) {
 		notFound(q.w)
 		return
 	}
@@ -45,7 +45,7 @@ func (q *request) servePage() {
 	q.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	q.w.Header().Set("Content-Security-Policy", "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'")
 	q.w.WriteHeader(http.StatusOK)
-	address := html.EscapeString(q.Devices.AddressURL(q.address.Device, q.token))
+	address := html.EscapeString(q.cfg.Devices.AddressURL(q.address.Device, q.token))
 	_, _ = fmt.Fprintf(q.w, `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Set up a telephone</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:3rem auto;padding:0 1rem}
 code{word-break:break-all}img{width:16rem}</style></head><body><h1>Set up a telephone</h1>
@@ -56,7 +56,7 @@ code{word-break:break-all}img{width:16rem}</style></head><body><h1>Set up a tele
 
 // emergencyWarning returns the warning for a phone without emergency calling; "" if the phone has it.
 func (q *request) emergencyWarning() (string, error) {
-	if reached, err := q.Devices.HasEmergencyRoute(q.r.Context(), q.address.Device.OrgID); err != nil || reached {
+	if reached, err := q.cfg.Devices.HasEmergencyRoute(q.r.Context(), q.address.Device.OrgID); err != nil || reached {
 		return "", err
 	}
 	return `<p role="alert"><strong>No emergency calls from this phone: use a mobile phone. Put a label that says so on it.</strong></p>`,

@@ -35,8 +35,8 @@ type AudioFile struct {
 // BeginDraft inserts a draft.
 func (s *Service) BeginDraft(ctx context.Context, d Draft) error {
 	const text = `INSERT INTO voicemail_drafts (org_id, id, call_id, mailbox_id, node, begun_at, blob) VALUES ($1, $2, $3, $4, $5, $6, $7)`
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
-		if _, err := tx.Exec(ctx, text, d.Org, d.ID, d.CallID, d.Mailbox, s.Node, db.At(d.Begun), d.Blob()); err != nil {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
+		if _, err := tx.Exec(ctx, text, d.Org, d.ID, d.CallID, d.Mailbox, s.cfg.Node, db.At(d.Begun), d.Blob()); err != nil {
 			return fmt.Errorf("insert voicemail draft: %w", err)
 		}
 		return nil
@@ -46,9 +46,9 @@ func (s *Service) BeginDraft(ctx context.Context, d Draft) error {
 // SaveDraft turns a draft into a message. In one transaction the message is received, the call's record gets its id,
 // and the draft is deleted.
 func (s *Service) SaveDraft(ctx context.Context, d Draft, x AudioFile) error {
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		m := Message{Org: d.Org, ID: d.ID, CallID: d.CallID, Mailbox: d.Mailbox, ReceivedAt: d.Begun, Blob: d.Blob(), Duration: x.Duration,
-			Size: x.Size, SHA256: x.SHA256, TranscriptStatus: s.TranscriptStatus}
+			Size: x.Size, SHA256: x.SHA256, TranscriptStatus: s.cfg.TranscriptStatus}
 		var contact db.JSON[*event.Contact]
 		const caller = `SELECT from_number, contact, sandbox FROM calls WHERE org_id = $1 AND id = $2`
 		if err := tx.QueryRow(ctx, caller, d.Org, d.CallID).Scan(&m.From, &contact, &m.Sandbox); err != nil {
@@ -70,10 +70,10 @@ func (s *Service) SaveDraft(ctx context.Context, d Draft, x AudioFile) error {
 
 // DiscardDraft deletes a draft without a message, and its file.
 func (s *Service) DiscardDraft(ctx context.Context, d Draft) error {
-	if err := s.Files.Delete(ctx, d.Blob()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.cfg.Files.Delete(ctx, d.Blob()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error { return deleteDraft(ctx, tx, d) })
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return deleteDraft(ctx, tx, d) })
 }
 
 func deleteDraft(ctx context.Context, tx db.Querier, d Draft) error {
@@ -92,7 +92,7 @@ func (s *Service) Recover(ctx context.Context, finish func(path string) (AudioFi
 		return 0, err
 	}
 	for _, d := range all {
-		path, err := s.Files.Path(d.Blob())
+		path, err := s.cfg.Files.Path(d.Blob())
 		if err != nil {
 			return kept, err
 		}
@@ -113,9 +113,9 @@ func (s *Service) Recover(ctx context.Context, finish func(path string) (AudioFi
 
 // Adopt makes the drafts of another node those of this one, which has their files. Recover then saves them.
 func (s *Service) Adopt(ctx context.Context, node string) error {
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: everything that a node held
-		if _, err := tx.Exec(ctx, `UPDATE voicemail_drafts SET node = $1 WHERE node = $2`, s.Node, node); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE voicemail_drafts SET node = $1 WHERE node = $2`, s.cfg.Node, node); err != nil {
 			return fmt.Errorf("adopt voicemail drafts of node %s: %w", node, err)
 		}
 		return nil
@@ -126,7 +126,7 @@ func (s *Service) Adopt(ctx context.Context, node string) error {
 func (s *Service) drafts(ctx context.Context) ([]Draft, error) {
 	// tenant: a node recovers its own drafts, of all organisations
 	const text = `SELECT org_id, id, call_id, mailbox_id, begun_at FROM voicemail_drafts WHERE node = $1`
-	rows, err := s.DB.Read(ctx).Query(ctx, text, s.Node)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, text, s.cfg.Node)
 	if err != nil {
 		return nil, fmt.Errorf("list voicemail drafts: %w", err)
 	}

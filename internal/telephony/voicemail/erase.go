@@ -12,7 +12,7 @@ func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string
 	const text = `UPDATE voicemails SET status = 'deleted', from_number = 'anonymous', contact = NULL, text = NULL, ai_summary = NULL,
 		updated_at = $3
 		WHERE org_id = $1 AND call_id = $2 RETURNING blob, mailbox_type, mailbox_id, assignee_id`
-	rows, err := tx.Query(ctx, text, org, call, db.At(s.Clock.Now()))
+	rows, err := tx.Query(ctx, text, org, call, db.At(s.cfg.Clock.Now()))
 	if err != nil {
 		return fmt.Errorf("erase messages: %w", err)
 	}
@@ -23,7 +23,7 @@ func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string
 			return err
 		}
 		s.publishChanged(tx, v, nil)
-		db.OnCommit(tx, func() { _ = s.Files.Delete(context.WithoutCancel(ctx), v.blob) })
+		db.OnCommit(tx, func() { _ = s.cfg.Files.Delete(context.WithoutCancel(ctx), v.blob) })
 	}
 	return rows.Err()
 }

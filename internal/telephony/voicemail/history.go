@@ -22,11 +22,11 @@ func (s *Service) FromNumbers(ctx context.Context, org string, h History) ([]Voi
 	if len(h.Numbers) == 0 {
 		return nil, nil
 	}
-	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	view, err := visibility.From(ctx, s.cfg.DB.Read(ctx))
 	if err != nil {
 		return nil, err
 	}
-	all, err := listMessages(ctx, s.DB.Read(ctx), view.Narrow(h.query(org), "v.call_id"), h.Before, h.BeforeID, true, h.Limit+1)
+	all, err := listMessages(ctx, s.cfg.DB.Read(ctx), view.Narrow(h.query(org), "v.call_id"), h.Before, h.BeforeID, true, h.Limit+1)
 	for i := range all {
 		s.setAudioURL(ctx, &all[i], false)
 	}

@@ -61,8 +61,8 @@ func (s *Service) EverReceived(ctx context.Context, q db.Querier, org, user stri
 // publishUpdate publishes the new state of a message: to event streams, and Changed as publishChanged does.
 func (s *Service) publishUpdate(ctx context.Context, tx db.Querier, v Voicemail, before *string) error {
 	s.publishChanged(tx, v, before)
-	return s.Outbox.Publish(ctx, tx, v.OrgID, event.VoicemailUpdated{VoicemailID: v.ID, CallID: v.CallID, Mailbox: event.Mailbox(v.Mailbox),
-		Status: v.Status, AssigneeID: v.AssigneeID, At: v.UpdatedAt})
+	return s.cfg.Outbox.Publish(ctx, tx, v.OrgID, event.VoicemailUpdated{VoicemailID: v.ID, CallID: v.CallID,
+		Mailbox: event.Mailbox(v.Mailbox), Status: v.Status, AssigneeID: v.AssigneeID, At: v.UpdatedAt})
 }
 
 // publishChanged publishes Changed after the commit for the users of a message: the owner of the mailbox, the
@@ -78,6 +78,6 @@ func (s *Service) publishChanged(tx db.Querier, v Voicemail, before *string) {
 		}
 	}
 	for u := range users {
-		db.OnCommit(tx, func() { s.Bus.Publish(Changed, MailboxUser{v.OrgID, u}) })
+		db.OnCommit(tx, func() { s.cfg.Bus.Publish(Changed, MailboxUser{v.OrgID, u}) })
 	}
 }

@@ -46,7 +46,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Voicema
 	if err != nil {
 		return nil, err
 	}
-	q, org := s.DB.Read(ctx), access.Org(ctx)
+	q, org := s.cfg.DB.Read(ctx), access.Org(ctx)
 	phone := in.Phone
 	if err := number.StoreForms(ctx, q, org, &phone); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (s *Service) findMessage(ctx context.Context, q db.Querier, id string) (Voi
 
 // Show returns a message, including a deleted one without its transcript and audio URL.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Voicemail], error) {
-	v, err := s.findMessage(ctx, s.DB.Read(ctx), in.ID)
+	v, err := s.findMessage(ctx, s.cfg.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -110,14 +110,14 @@ type AudioIn struct {
 
 // Audio sends the audio, whole or in the byte ranges that the client requests.
 func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse, error) {
-	v, err := s.findMessage(ctx, s.DB.Read(ctx), in.ID)
+	v, err := s.findMessage(ctx, s.cfg.DB.Read(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
 	if v.Status == Deleted {
 		return nil, op.Fail("gone", "the message was deleted")
 	}
-	f, _, err := s.Files.Open(ctx, v.blob)
+	f, _, err := s.cfg.Files.Open(ctx, v.blob)
 	if err != nil {
 		return nil, fmt.Errorf("open message %s: %w", v.ID, err)
 	}
@@ -140,7 +140,7 @@ type Patch struct {
 // Update sets the status (read, new or archived) and the assignee of a message.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Voicemail], error) {
 	var v Voicemail
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if v, err = s.findUndeleted(ctx, tx, in.ID, in.Match); err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Voicemail],
 		if len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
-		v.UpdatedAt = db.At(s.Clock.Now())
+		v.UpdatedAt = db.At(s.cfg.Clock.Now())
 		if err := updateMessage(ctx, tx, v); err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (s *Service) applyPatch(ctx context.Context, q db.Querier, v *Voicemail, p 
 			v.ReadAt = db.Time{}
 		case Read, Archived:
 			if v.ReadAt.IsZero() {
-				v.ReadAt = db.At(s.Clock.Now())
+				v.ReadAt = db.At(s.cfg.Clock.Now())
 			}
 		default:
 			wrong = append(wrong, op.Field("status", "invalid_value", "must be read, new or archived"))
@@ -215,7 +215,7 @@ type DeleteIn struct {
 
 // Delete deletes the audio and the transcript of a message. Its row stays with the status deleted.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		v, err := s.findUndeleted(ctx, tx, in.ID, in.Match)
 		if err != nil {
 			return err
@@ -229,7 +229,7 @@ func (s *Service) deleteMessage(ctx context.Context, tx db.Querier, v Voicemail)
 	if err := observe.Each(s.observers.remove, func(o RemoveObserver) error { return o.VoicemailRemoved(ctx, tx, v) }); err != nil {
 		return fmt.Errorf("delete message: %w", err)
 	}
-	v.UpdatedAt = db.At(s.Clock.Now())
+	v.UpdatedAt = db.At(s.cfg.Clock.Now())
 	if err := markDeleted(ctx, tx, v); err != nil {
 		return fmt.Errorf("delete message: %w", err)
 	}
@@ -238,6 +238,6 @@ func (s *Service) deleteMessage(ctx context.Context, tx db.Querier, v Voicemail)
 		return err
 	}
 	// If the deletion fails, the file stays on disk and is no longer referenced.
-	db.OnCommit(tx, func() { _ = s.Files.Delete(context.WithoutCancel(ctx), v.blob) })
+	db.OnCommit(tx, func() { _ = s.cfg.Files.Delete(context.WithoutCancel(ctx), v.blob) })
 	return nil
 }

@@ -54,12 +54,12 @@ func (s *Service) SetPIN(ctx context.Context, tx db.Querier, org, user, pin stri
 	const text = `INSERT INTO mailbox_pins (org_id, user_id, salt, digest, wrong, locks, locked_until, updated_at)
 		VALUES ($1, $2, $3, $4, 0, 0, NULL, $5)
 		ON CONFLICT (org_id, user_id) DO UPDATE SET salt = $3, digest = $4, wrong = 0, locks = 0, locked_until = NULL, updated_at = $5`
-	_, err = tx.Exec(ctx, text, org, user, salt, digest, db.At(s.Clock.Now()))
+	_, err = tx.Exec(ctx, text, org, user, salt, digest, db.At(s.cfg.Clock.Now()))
 	return err
 }
 
 func (s *Service) digest(salt, pin string) (string, error) {
-	b, err := pbkdf2.Key(sha256.New, s.Digester.Digest(pin), []byte(salt), pbkdf2Iterations, 32)
+	b, err := pbkdf2.Key(sha256.New, s.cfg.Digester.Digest(pin), []byte(salt), pbkdf2Iterations, 32)
 	return hex.EncodeToString(b), err
 }
 
@@ -81,7 +81,7 @@ type pin struct {
 // slow.
 func (s *Service) CheckPIN(ctx context.Context, org, user, given string) (PINAttempt, error) {
 	var p pin
-	err := s.DB.Read(ctx).QueryRow(ctx, `SELECT salt FROM mailbox_pins WHERE org_id = $1 AND user_id = $2`, org, user).Scan(&p.salt)
+	err := s.cfg.DB.Read(ctx).QueryRow(ctx, `SELECT salt FROM mailbox_pins WHERE org_id = $1 AND user_id = $2`, org, user).Scan(&p.salt)
 	if db.IsNone(err) {
 		return PINAttempt{Result: PINNotSet}, nil
 	}
@@ -93,13 +93,13 @@ func (s *Service) CheckPIN(ctx context.Context, org, user, given string) (PINAtt
 		return PINAttempt{}, err
 	}
 	salt, t := p.salt, PINAttempt{}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		const lock = `UPDATE mailbox_pins SET wrong = wrong WHERE org_id = $1 AND user_id = $2 RETURNING salt, digest, wrong, locks, locked_until`
 		if err := tx.QueryRow(ctx, lock, org, user).Scan(&p.salt, &p.digest, &p.wrong, &p.locks, &p.lockedUntil); err != nil {
 			return err
 		}
 		right := p.salt == salt && subtle.ConstantTimeCompare([]byte(digest), []byte(p.digest)) == 1
-		t = p.evaluate(right, s.Clock.Now())
+		t = p.evaluate(right, s.cfg.Clock.Now())
 		const text = `UPDATE mailbox_pins SET wrong = $3, locks = $4, locked_until = $5 WHERE org_id = $1 AND user_id = $2`
 		_, err := tx.Exec(ctx, text, org, user, p.wrong, p.locks, p.lockedUntil)
 		return err

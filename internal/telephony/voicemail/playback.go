@@ -13,7 +13,7 @@ import (
 func (s *Service) MessagesForUser(ctx context.Context, org, user string, limit int) ([]Voicemail, error) {
 	const text = selectMessages + ` AND (v.mailbox_id = $2 OR v.assignee_id = $2) AND v.status IN ('new', 'read')
 		ORDER BY CASE WHEN v.status = 'new' THEN 0 ELSE 1 END, v.received_at DESC, v.id DESC LIMIT $3`
-	all, err := queryMessages(ctx, s.DB.Read(ctx), text, org, user, limit)
+	all, err := queryMessages(ctx, s.cfg.DB.Read(ctx), text, org, user, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list messages: %w", err)
 	}
@@ -21,7 +21,7 @@ func (s *Service) MessagesForUser(ctx context.Context, org, user string, limit i
 }
 
 // Path returns the path of a message's audio on this machine.
-func (s *Service) Path(v Voicemail) (string, error) { return s.Files.Path(v.blob) }
+func (s *Service) Path(v Voicemail) (string, error) { return s.cfg.Files.Path(v.blob) }
 
 // MarkRead sets a new message to read after it was played.
 func (s *Service) MarkRead(ctx context.Context, v Voicemail) error {
@@ -29,7 +29,7 @@ func (s *Service) MarkRead(ctx context.Context, v Voicemail) error {
 		if v.Status != New {
 			return nil
 		}
-		v.Status, v.ReadAt, v.UpdatedAt = Read, db.At(s.Clock.Now()), db.At(s.Clock.Now())
+		v.Status, v.ReadAt, v.UpdatedAt = Read, db.At(s.cfg.Clock.Now()), db.At(s.cfg.Clock.Now())
 		if err := updateMessage(ctx, tx, v); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (s *Service) Remove(ctx context.Context, v Voicemail) error {
 // withCurrent runs do in a transaction with the current state of a message. It does nothing if the message was
 // deleted.
 func (s *Service) withCurrent(ctx context.Context, v Voicemail, do func(ctx context.Context, tx db.Querier, v Voicemail) error) error {
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		now, err := getMessage(ctx, tx, v.OrgID, v.ID)
 		if err != nil || now.Status == Deleted {
 			return err
@@ -56,14 +56,14 @@ func (s *Service) withCurrent(ctx context.Context, v Voicemail, do func(ctx cont
 
 // Open opens the audio of a message. It returns db.ErrNone if the message was deleted.
 func (s *Service) Open(ctx context.Context, org, id string) (Voicemail, io.ReadSeekCloser, int64, error) {
-	v, err := getMessage(ctx, s.DB.Read(ctx), org, id)
+	v, err := getMessage(ctx, s.cfg.DB.Read(ctx), org, id)
 	if err == nil && v.Status == Deleted {
 		err = db.ErrNone
 	}
 	if err != nil {
 		return v, nil, 0, err
 	}
-	f, size, err := s.Files.Open(ctx, v.blob)
+	f, size, err := s.cfg.Files.Open(ctx, v.blob)
 	return v, f, size, err
 }
 

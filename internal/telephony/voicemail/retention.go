@@ -15,7 +15,7 @@ const deleteBatch = 50
 // deletes at most deleteBatch and returns how many. Call it until it returns 0.
 func (s *Service) DeleteBefore(ctx context.Context, org string, before time.Time) (n int64, err error) {
 	const text = selectMessages + ` AND v.received_at < $2 AND v.status <> 'deleted' ORDER BY v.received_at, v.id LIMIT $3`
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		all, err := queryMessages(ctx, tx, text, org, db.At(before), deleteBatch)
 		if err != nil {
 			return fmt.Errorf("find old messages: %w", err)
@@ -38,8 +38,8 @@ func (s *Service) DeleteTranscriptsBefore(ctx context.Context, org string, befor
 		WHERE org_id = $1 AND id IN (SELECT id FROM voicemails WHERE org_id = $1 AND received_at < $2 AND text IS NOT NULL
 			ORDER BY received_at LIMIT 500)`
 	var n int64
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
-		r, err := tx.Exec(ctx, text, org, db.At(before), db.At(s.Clock.Now()))
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
+		r, err := tx.Exec(ctx, text, org, db.At(before), db.At(s.cfg.Clock.Now()))
 		if err != nil {
 			return fmt.Errorf("delete transcripts of old messages: %w", err)
 		}

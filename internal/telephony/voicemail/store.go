@@ -82,8 +82,8 @@ func (in *ListIn) query(view visibility.View, org, phone string) (*db.Filter, er
 	if err != nil {
 		return nil, err
 	}
-	f := view.Narrow(db.Where(selectMessages, org), "v.call_id").Equal("v.mailbox_type", in.MailboxType).Equal("v.mailbox_id", in.MailboxID).Equal("v.from_number",
-		phone).
+	f := view.Narrow(db.Where(selectMessages, org), "v.call_id").Equal("v.mailbox_type", in.MailboxType).Equal("v.mailbox_id",
+		in.MailboxID).Equal("v.from_number", phone).
 		In("v.status", in.Status).Between("v.received_at", since, until)
 	if len(in.Status) == 0 {
 		f.And("v.status <> ?", Deleted)

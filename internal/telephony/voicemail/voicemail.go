@@ -90,7 +90,7 @@ type Digester interface {
 
 // Service stores messages and serves their API. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg       Config
 	observers observers
 }
 
@@ -98,7 +98,7 @@ type Service struct {
 func NewService(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c)
-	return &Service{Config: c}
+	return &Service{cfg: c}
 }
 
 // BlobName returns the name of a message's audio in the blob store, which also has the recordings of calls. Messages
@@ -131,7 +131,7 @@ var mailboxTypes = map[string]string{"usr": "user", "que": "queue", "flw": "flow
 // that is stored already is left unchanged, so that it can be repeated after a crash.
 func (s *Service) Receive(ctx context.Context, tx db.Querier, m Message) (Voicemail, error) {
 	v := Voicemail{ID: m.ID, OrgID: m.Org, CallID: m.CallID, FromNumber: m.From, Contact: m.Contact, ReceivedAt: db.At(m.ReceivedAt),
-		Status: New, UpdatedAt: db.At(s.Clock.Now()), blob: m.Blob, Mailbox: Mailbox{ID: m.Mailbox}}
+		Status: New, UpdatedAt: db.At(s.cfg.Clock.Now()), blob: m.Blob, Mailbox: Mailbox{ID: m.Mailbox}}
 	prefix := ""
 	if len(m.Mailbox) > 3 {
 		prefix = m.Mailbox[:3]
@@ -152,7 +152,7 @@ func (s *Service) Receive(ctx context.Context, tx db.Querier, m Message) (Voicem
 	if err != nil {
 		return v, err
 	}
-	return v, s.Outbox.Publish(ctx, tx, m.Org, event.VoicemailReceived{VoicemailID: v.ID, CallID: v.CallID,
+	return v, s.cfg.Outbox.Publish(ctx, tx, m.Org, event.VoicemailReceived{VoicemailID: v.ID, CallID: v.CallID,
 		Mailbox: event.Mailbox{Type: v.Mailbox.Type, ID: v.Mailbox.ID, Name: v.Mailbox.Name}, FromNumber: v.FromNumber,
 		DurationSeconds: v.DurationSeconds, ReceivedAt: v.ReceivedAt, AudioURL: *v.AudioURL, Contact: v.Contact})
 }
@@ -171,7 +171,7 @@ func (s *Service) SetTranscript(ctx context.Context, tx db.Querier, org, id stri
 	const q = `UPDATE voicemails SET transcript_id = $3, transcript_status = $4, text = $5, ai_summary = $6, urgency = $7, updated_at = $8
 		WHERE org_id = $1 AND id = $2 AND status <> 'deleted'`
 	r, err := tx.Exec(ctx, q, org, id, db.Null(w.Transcript), w.Status, db.Null(w.Text), db.Null(w.Summary), db.Null(w.Urgency),
-		db.At(s.Clock.Now()))
+		db.At(s.cfg.Clock.Now()))
 	if err != nil {
 		return err
 	}
@@ -195,6 +195,6 @@ func (s *Service) setAudioURL(ctx context.Context, v *Voicemail, sandbox bool) {
 	if p, ok := access.From(ctx); sandbox || ok && p.Environment == access.Sandbox {
 		prefix = "/sandbox/v1"
 	}
-	url := s.BaseURL + prefix + "/voicemail/" + v.ID + "/audio"
+	url := s.cfg.BaseURL + prefix + "/voicemail/" + v.ID + "/audio"
 	v.AudioURL = &url
 }

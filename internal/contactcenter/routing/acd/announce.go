@@ -158,7 +158,7 @@ func (t *queueSession) announcementClips(ctx context.Context, k queue.Queue, e q
 func (t *queueSession) announcementText(ctx context.Context, k queue.Queue, e queue.Entry, back bool) string {
 	var all []string
 	if k.Announce.Position || k.Announce.EstimatedWait {
-		now, err := t.s.Queues.EntryWithPosition(ctx, t.s.DB.Read(ctx), t.info.Org, e.ID)
+		now, err := t.s.cfg.Queues.EntryWithPosition(ctx, t.s.cfg.DB.Read(ctx), t.info.Org, e.ID)
 		if err != nil {
 			return ""
 		}
@@ -254,14 +254,14 @@ func (t *queueSession) callBack(ctx context.Context) (string, bool) {
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx),
 		routing.WriteTimeout) // the caller may hang up as soon as the key is pressed
 	defer cancel()
-	err := t.s.DB.TxRelaxedContext(writing, func(ctx context.Context, tx db.Querier) error {
-		return t.s.Queues.ConvertToCallback(ctx, tx, t.info.Org, t.entry.ID, queue.CallbackRequest{To: routing.CallbackNumber(t.info),
+	err := t.s.cfg.DB.TxRelaxedContext(writing, func(ctx context.Context, tx db.Querier) error {
+		return t.s.cfg.Queues.ConvertToCallback(ctx, tx, t.info.Org, t.entry.ID, queue.CallbackRequest{To: routing.CallbackNumber(t.info),
 			From: routing.OwnNumber(t.info)})
 	})
 	if err != nil {
 		t.v.SetMissed("abandoned_in_queue")
 		if !errors.Is(err, queue.ErrGone) && ctx.Err() == nil {
-			t.s.Log.Error("callback not stored", "call", t.info.CallID, "queue", t.queue.ID, "err", err)
+			t.s.cfg.Log.Error("callback not stored", "call", t.info.CallID, "queue", t.queue.ID, "err", err)
 		}
 		return "", false
 	}

@@ -130,10 +130,10 @@ func (d *dispatcher) dispatcherFor(org string) *orgDispatcher {
 // startForCallbacks starts an orgDispatcher for each organisation with pending callbacks, because no script waits for
 // those.
 func (d *dispatcher) startForCallbacks() {
-	orgs, err := d.s.Queues.OrgsWithCallbacks(d.ctx)
+	orgs, err := d.s.cfg.Queues.OrgsWithCallbacks(d.ctx)
 	if err != nil {
 		if d.ctx.Err() == nil {
-			d.s.Log.Warn("pending callbacks not read", "err", err)
+			d.s.cfg.Log.Warn("pending callbacks not read", "err", err)
 		}
 		return
 	}
@@ -196,11 +196,11 @@ func (k *orgDispatcher) run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			k.dispatcher.s.Log.Error("callers not offered", "org", k.org, "err", err)
+			k.dispatcher.s.cfg.Log.Error("callers not offered", "org", k.org, "err", err)
 		case len(p.Entries) == 0 && k.dispatcher.closeIfIdle(k):
 			return
 		case !p.NextAt.IsZero():
-			next = min(max(p.NextAt.Sub(k.dispatcher.s.Clock.Now()), time.Millisecond), pollInterval)
+			next = min(max(p.NextAt.Sub(k.dispatcher.s.cfg.Clock.Now()), time.Millisecond), pollInterval)
 		}
 		sleepContext(ctx, min(time.Since(began), maxPause))
 		again.Reset(next)
@@ -219,7 +219,7 @@ func sleepContext(ctx context.Context, d time.Duration) {
 
 // dispatch makes a plan, posts updates to the waiting callers, and makes the offers of the plan.
 func (k *orgDispatcher) dispatch(ctx context.Context) (*queue.AssignmentPlan, error) {
-	p, err := k.dispatcher.s.Queues.Plan(ctx, k.org)
+	p, err := k.dispatcher.s.cfg.Queues.Plan(ctx, k.org)
 	if err != nil {
 		return nil, err
 	}
@@ -268,9 +268,9 @@ func (k *orgDispatcher) notifyWaiters(p *queue.AssignmentPlan, waits map[string]
 
 // renewLeases extends the leases of this node's callers, at most once per queue.LeaseRenewInterval.
 func (k *orgDispatcher) renewLeases(ctx context.Context, waits map[string]*queueWaiter) error {
-	if now := k.dispatcher.s.Clock.Now(); now.Sub(k.leasesRenewedAt) >= queue.LeaseRenewInterval && len(waits) > 0 {
+	if now := k.dispatcher.s.cfg.Clock.Now(); now.Sub(k.leasesRenewedAt) >= queue.LeaseRenewInterval && len(waits) > 0 {
 		k.leasesRenewedAt = now
-		return k.dispatcher.s.Queues.RenewLease(ctx, k.org, slices.Collect(maps.Keys(waits)))
+		return k.dispatcher.s.cfg.Queues.RenewLease(ctx, k.org, slices.Collect(maps.Keys(waits)))
 	}
 	return nil
 }
@@ -286,7 +286,7 @@ func (k *orgDispatcher) offer(ctx context.Context, p *queue.AssignmentPlan, m qu
 	}
 	var err error
 	if len(m.Unpublished) > 0 {
-		err = s.Agents.PublishPresenceNow(ctx, k.org, m.Unpublished)
+		err = s.cfg.Agents.PublishPresenceNow(ctx, k.org, m.Unpublished)
 	}
 	switch {
 	case err != nil:
@@ -294,12 +294,12 @@ func (k *orgDispatcher) offer(ctx context.Context, p *queue.AssignmentPlan, m qu
 		err = k.dial(ctx, q, m)
 	default:
 		var made []queue.Offer
-		if made, err = s.Queues.Offer(ctx, m.Entry, m.Agents, seconds(q.RingTimeout)); err == nil {
+		if made, err = s.cfg.Queues.Offer(ctx, m.Entry, m.Agents, seconds(q.RingTimeout)); err == nil {
 			w.post(func(n *queueUpdate) { n.newOffers = append(n.newOffers, made...) })
 		}
 	}
 	if err != nil && !errors.Is(err, queue.ErrGone) && !db.IsConflict(err) && ctx.Err() == nil {
-		s.Log.Error("caller not offered", "org", k.org, "entry", m.Entry.ID, "err", err)
+		s.cfg.Log.Error("caller not offered", "org", k.org, "entry", m.Entry.ID, "err", err)
 	}
 }
 
@@ -309,10 +309,10 @@ const customerRingTimeout = 40 * time.Second
 // dial places a callback: the agent's phones ring first, then the customer's.
 func (k *orgDispatcher) dial(ctx context.Context, q queue.Queue, m queue.Assignment) error {
 	s, callID := k.dispatcher.s, db.NewID("call")
-	if s.Calls.Switch == nil {
+	if s.cfg.Calls.Switch == nil {
 		return nil
 	}
-	p, err := s.Callbacks.QueueCallbackPlacement(ctx, k.org, m.Entry.CallID, callID, m.Agents[0])
+	p, err := s.cfg.Callbacks.QueueCallbackPlacement(ctx, k.org, m.Entry.CallID, callID, m.Agents[0])
 	if err != nil {
 		return err
 	}
@@ -320,19 +320,19 @@ func (k *orgDispatcher) dial(ctx context.Context, q queue.Queue, m queue.Assignm
 	if q.RecordingMode != "inherit" {
 		p.Record = q.RecordingMode
 	}
-	o, err := s.Queues.DialCallback(ctx, m.Entry, m.Agents[0], p.RingTimeout+p.DialTimeout, callID)
+	o, err := s.cfg.Queues.DialCallback(ctx, m.Entry, m.Agents[0], p.RingTimeout+p.DialTimeout, callID)
 	if err != nil {
 		return err
 	}
 	k.setDial(callID, o.ID)
-	if err = s.Calls.Switch.Place(ctx, p); err != nil {
+	if err = s.cfg.Calls.Switch.Place(ctx, p); err != nil {
 		k.setDial(callID, "")
-		s.Log.Info("callback not placed", "org", k.org, "call", callID, "err", err)
-		return s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
-			return s.Queues.CallbackEnded(ctx, tx, k.org, callID, "failed", false)
+		s.cfg.Log.Info("callback not placed", "org", k.org, "call", callID, "err", err)
+		return s.cfg.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
+			return s.cfg.Queues.CallbackEnded(ctx, tx, k.org, callID, "failed", false)
 		})
 	}
-	return s.DB.TxRelaxed(ctx, func(tx db.Querier) error { return s.Calls.EnterQueue(ctx, tx, k.org, callID, q.ID) })
+	return s.cfg.DB.TxRelaxed(ctx, func(tx db.Querier) error { return s.cfg.Calls.EnterQueue(ctx, tx, k.org, callID, q.ID) })
 }
 
 func (k *orgDispatcher) setDial(callID, offer string) {
@@ -352,7 +352,7 @@ func (k *orgDispatcher) endClosedDials(ctx context.Context, p *queue.AssignmentP
 			continue
 		}
 		k.setDial(callID, "")
-		_, _ = k.dispatcher.s.Calls.Switch.Do(ctx, k.org, callID,
+		_, _ = k.dispatcher.s.cfg.Calls.Switch.Do(ctx, k.org, callID,
 			call.End{Reason: "the agent or the caller is not there any more"}) // an error means that the call ended already
 	}
 }
@@ -374,7 +374,7 @@ func (s *Service) CallbackConnected(ctx context.Context, tx db.Querier, org, cal
 		return nil
 	}
 	db.OnCommit(tx, func() { k.setDial(callID, "") })
-	err := s.Queues.CallbackAnswered(ctx, tx, org, callID)
+	err := s.cfg.Queues.CallbackAnswered(ctx, tx, org, callID)
 	if errors.Is(err, queue.ErrGone) {
 		return nil
 	}

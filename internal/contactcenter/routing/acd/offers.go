@@ -115,13 +115,13 @@ func (t *queueSession) cancelClosedOffers(n queueUpdate) {
 func (t *queueSession) offerStillOpen(id string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	open, err := t.s.Queues.IsOfferOpen(ctx, t.s.DB.Read(ctx), t.info.Org, id)
+	open, err := t.s.cfg.Queues.IsOfferOpen(ctx, t.s.cfg.DB.Read(ctx), t.info.Org, id)
 	return err != nil || open
 }
 
 // recheckEntry reads why the entry of the caller is no longer in the queue, and acts on it.
 func (t *queueSession) recheckEntry(ctx context.Context) (string, bool) {
-	e, err := t.s.Queues.Entry(ctx, t.s.DB.Read(ctx), t.info.Org, t.entry.ID)
+	e, err := t.s.cfg.Queues.Entry(ctx, t.s.cfg.DB.Read(ctx), t.info.Org, t.entry.ID)
 	if err != nil {
 		return "", false // the next update reads again
 	}
@@ -157,7 +157,7 @@ func (t *queueSession) removed(ctx context.Context, to string) (string, bool) {
 		if t.v.Loop(ctx, nil) != nil {
 			return routing.CallerGone, true
 		}
-		return t.s.Router.RouteTo(ctx, t.v, "voicemail:"+t.queue.ID), true
+		return t.s.cfg.Router.RouteTo(ctx, t.v, "voicemail:"+t.queue.ID), true
 	}
 	_ = t.v.HangUp(ctx, "api")
 	return routing.CallerGone, true
@@ -165,12 +165,12 @@ func (t *queueSession) removed(ctx context.Context, to string) (string, bool) {
 
 // followMove continues the session in the queue to which the caller was moved.
 func (t *queueSession) followMove(ctx context.Context) (string, bool) {
-	q := t.s.DB.Read(ctx)
-	e, err := t.s.Queues.EntryOfCall(ctx, q, t.info.Org, t.info.CallID)
+	q := t.s.cfg.DB.Read(ctx)
+	e, err := t.s.cfg.Queues.EntryOfCall(ctx, q, t.info.Org, t.info.CallID)
 	if err != nil {
 		return "", false
 	}
-	k, err := t.s.Queues.Get(ctx, q, t.info.Org, e.QueueID)
+	k, err := t.s.cfg.Queues.Get(ctx, q, t.info.Org, e.QueueID)
 	if err != nil {
 		return "", false
 	}
@@ -194,7 +194,7 @@ func (t *queueSession) ringAgent(ctx context.Context, o queue.Offer) {
 		Claim: func(ctx context.Context) error { return t.claimOffer(ctx, o) }})
 	if err != nil {
 		if !errors.Is(err, pbx.ErrGone) {
-			t.s.Log.Warn("agent not rung", "call", t.info.CallID, "agent", o.AgentID, "err", err)
+			t.s.cfg.Log.Warn("agent not rung", "call", t.info.CallID, "agent", o.AgentID, "err", err)
 		}
 		t.endOffer(o.ID, queue.OfferFailed, false)
 		return
@@ -224,8 +224,8 @@ func (t *queueSession) recordingOverride() *bool {
 
 // claimOffer assigns the caller to the agent who answered. Only one of several concurrent claims succeeds.
 func (t *queueSession) claimOffer(ctx context.Context, o queue.Offer) error {
-	return t.s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		_, err := t.s.Queues.AnswerOffer(ctx, tx, t.info.Org, o.ID)
+	return t.s.cfg.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		_, err := t.s.cfg.Queues.AnswerOffer(ctx, tx, t.info.Org, o.ID)
 		return err
 	})
 }
@@ -258,15 +258,15 @@ func (t *queueSession) handleResult(ctx context.Context, r offerResult) (string,
 func (t *queueSession) endOffer(offer, end string, stays bool) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), finalWriteTimeout)
 	defer cancel()
-	err := t.s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		open, err := t.s.Queues.DeclineOffer(ctx, tx, t.info.Org, offer, end)
+	err := t.s.cfg.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		open, err := t.s.cfg.Queues.DeclineOffer(ctx, tx, t.info.Org, offer, end)
 		if err == nil && !open {
-			_, err = t.s.Queues.RevertAnswer(ctx, tx, t.info.Org, offer, end, stays)
+			_, err = t.s.cfg.Queues.RevertAnswer(ctx, tx, t.info.Org, offer, end, stays)
 		}
 		return err
 	})
 	if err != nil {
-		t.s.Log.Error("offer not ended", "call", t.info.CallID, "offer", offer, "err", err)
+		t.s.cfg.Log.Error("offer not ended", "call", t.info.CallID, "offer", offer, "err", err)
 	}
 	return err == nil
 }
@@ -284,11 +284,11 @@ func (t *queueSession) waitConversation(ctx context.Context, a *pbx.Attempt) str
 	}
 	bounded, cancel := context.WithTimeout(context.Background(), finalWriteTimeout)
 	defer cancel()
-	err := t.s.DB.TxRelaxedContext(bounded, func(ctx context.Context, tx db.Querier) error {
-		return t.s.Queues.CompleteEntry(ctx, tx, t.info.Org, t.entry.ID, talked)
+	err := t.s.cfg.DB.TxRelaxedContext(bounded, func(ctx context.Context, tx db.Querier) error {
+		return t.s.cfg.Queues.CompleteEntry(ctx, tx, t.info.Org, t.entry.ID, talked)
 	})
 	if err != nil && !errors.Is(err, queue.ErrGone) {
-		t.s.Log.Error("end of conversation not stored", "call", t.info.CallID, "err", err)
+		t.s.cfg.Log.Error("end of conversation not stored", "call", t.info.CallID, "err", err)
 	}
 	t.s.WakeDispatcher(t.info.Org)
 	return routing.Answered

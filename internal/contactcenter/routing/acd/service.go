@@ -41,7 +41,7 @@ type Config struct {
 
 // Service lets callers wait in queues and offers them to agents.
 type Service struct {
-	Config
+	cfg        Config
 	dispatcher dispatcher
 }
 
@@ -49,7 +49,7 @@ type Service struct {
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c)
-	s := &Service{Config: c}
+	s := &Service{cfg: c}
 	s.dispatcher = dispatcher{s: s, orgs: map[string]*orgDispatcher{}}
 	return s
 }

@@ -48,7 +48,7 @@ func (s *Service) WaitInQueue(ctx context.Context, v *pbx.ScriptedCall, id strin
 		results: make(chan offerResult, 8), closed: make(chan struct{})}
 	t.waiter = &queueWaiter{callID: t.info.CallID, ready: make(chan struct{}, 1)}
 	var err error
-	if t.queue, err = s.Queues.Get(ctx, s.DB.Read(ctx), t.info.Org, id); err != nil {
+	if t.queue, err = s.cfg.Queues.Get(ctx, s.cfg.DB.Read(ctx), t.info.Org, id); err != nil {
 		v.AddEntry("queue.missing", map[string]any{"queue_id": id})
 		return routing.OutcomeOfError(err)
 	}
@@ -68,18 +68,18 @@ func (s *Service) WaitInQueue(ctx context.Context, v *pbx.ScriptedCall, id strin
 // that entry ends first.
 func (t *queueSession) enter(ctx context.Context) (err error) {
 	c := queue.Caller{Org: t.info.Org, QueueID: t.queue.ID, CallID: t.info.CallID, From: t.info.From, Priority: t.options.Priority}
-	if t.s.Contacts != nil {
-		c.Contact = t.s.Contacts.LookupLocal(ctx, t.info.Org, t.info.From)
+	if t.s.cfg.Contacts != nil {
+		c.Contact = t.s.cfg.Contacts.LookupLocal(ctx, t.info.Org, t.info.From)
 	}
 	enter := func(ctx context.Context, tx db.Querier) error {
-		t.entry, err = t.s.Queues.Enter(ctx, tx, c)
+		t.entry, err = t.s.cfg.Queues.Enter(ctx, tx, c)
 		return err
 	}
-	if err := t.s.DB.TxRelaxedContext(ctx, enter); !db.IsConflict(err) {
+	if err := t.s.cfg.DB.TxRelaxedContext(ctx, enter); !db.IsConflict(err) {
 		return err
 	}
-	return t.s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		if err := t.s.Queues.CallEnded(ctx, tx, t.info.Org, t.info.CallID, "transfer", true); err != nil {
+	return t.s.cfg.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		if err := t.s.cfg.Queues.CallEnded(ctx, tx, t.info.Org, t.info.CallID, "transfer", true); err != nil {
 			return err
 		}
 		return enter(ctx, tx)
@@ -98,7 +98,7 @@ func (t *queueSession) routeRefused(ctx context.Context, err error) (outcome str
 	case ctx.Err() != nil:
 		return routing.CallerGone
 	}
-	t.s.Log.Error("queue not entered", "call", t.info.CallID, "queue", t.queue.ID, "err", err)
+	t.s.cfg.Log.Error("queue not entered", "call", t.info.CallID, "queue", t.queue.ID, "err", err)
 	return routing.Failed
 }
 
@@ -152,7 +152,7 @@ func (t *queueSession) applyQueueSettings(ctx context.Context) error {
 	if id := t.queue.WhisperAudioID; id != nil {
 		clip, err := t.v.Clip(ctx, *id)
 		if err != nil {
-			t.s.Log.Warn("whisper not loaded", "queue", t.queue.ID, "err", err)
+			t.s.cfg.Log.Warn("whisper not loaded", "queue", t.queue.ID, "err", err)
 		}
 		t.whisper = clip
 	}
@@ -161,7 +161,7 @@ func (t *queueSession) applyQueueSettings(ctx context.Context) error {
 		if clip, err := t.v.Clip(ctx, *id); err == nil {
 			music = clip
 		} else {
-			t.s.Log.Warn("music not loaded", "queue", t.queue.ID, "err", err)
+			t.s.cfg.Log.Warn("music not loaded", "queue", t.queue.ID, "err", err)
 		}
 	}
 	t.maxWaitTimer.Reset(time.Until(t.deadline()))
@@ -210,8 +210,8 @@ func (t *queueSession) leaveExpired(ctx context.Context) (string, bool) {
 // leave ends the queue entry and routes the caller onwards. If an agent has answered at the same moment, the caller
 // stays.
 func (t *queueSession) leave(ctx context.Context, status, reason, outcome, missed string) (string, bool) {
-	err := t.s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		return t.s.Queues.Leave(ctx, tx, t.info.Org, t.entry.ID, status, reason)
+	err := t.s.cfg.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		return t.s.cfg.Queues.Leave(ctx, tx, t.info.Org, t.entry.ID, status, reason)
 	})
 	if errors.Is(err, queue.ErrGone) {
 		return "", false
@@ -228,7 +228,7 @@ func (t *queueSession) fail(ctx context.Context, what string, err error) (string
 	if ctx.Err() != nil {
 		return "", false
 	}
-	t.s.Log.Error(what, "call", t.info.CallID, "queue", t.queue.ID, "err", err)
+	t.s.cfg.Log.Error(what, "call", t.info.CallID, "queue", t.queue.ID, "err", err)
 	return t.routeOn(ctx, routing.Failed, "overflow"), true
 }
 
@@ -252,7 +252,7 @@ func (t *queueSession) overflow(ctx context.Context, outcome, missed string) str
 	}
 	t.v.AddEntry("queue.overflowed", map[string]any{"queue_id": t.queue.ID, "to": t.queue.Overflow.To})
 	t.v.SetTransferredTo(ctx, t.queue.Overflow.To)
-	if led := t.s.Router.RouteTo(ctx, t.v, t.queue.Overflow.To); routing.IsFinal(led) {
+	if led := t.s.cfg.Router.RouteTo(ctx, t.v, t.queue.Overflow.To); routing.IsFinal(led) {
 		return led
 	}
 	return outcome
@@ -275,20 +275,20 @@ func (t *queueSession) recordGone() {
 		sleepContext(ctx, time.Second) // give that transaction time, if the call has ended
 		status, reason = queue.Exited, "transfer"
 	}
-	err := t.s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		err := t.s.Queues.Leave(ctx, tx, t.info.Org, t.entry.ID, status, reason)
+	err := t.s.cfg.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		err := t.s.cfg.Queues.Leave(ctx, tx, t.info.Org, t.entry.ID, status, reason)
 		if !errors.Is(err, queue.ErrGone) {
 			return err
 		}
 		for offer := range t.attempts {
-			if _, err := t.s.Queues.RevertAnswer(ctx, tx, t.info.Org, offer, queue.OfferCanceled, false); err != nil {
+			if _, err := t.s.cfg.Queues.RevertAnswer(ctx, tx, t.info.Org, offer, queue.OfferCanceled, false); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		t.s.Log.Error("queue entry of a gone caller not ended", "call", t.info.CallID, "err", err)
+		t.s.cfg.Log.Error("queue entry of a gone caller not ended", "call", t.info.CallID, "err", err)
 	}
 }
 

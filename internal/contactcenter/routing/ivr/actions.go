@@ -25,7 +25,7 @@ func (w *flowRun) sendSMS(ctx context.Context, x *flow.SMS) (outcome string) {
 	in := &sms.CreateIn{Body: sms.Create{To: to, From: x.From, Body: w.fillTemplate(ctx, x.Body)}}
 	ctx, cancel := w.writeContext(ctx)
 	defer cancel()
-	if _, err := w.s.Messages.Create(ctx, in); err != nil {
+	if _, err := w.s.cfg.Messages.Create(ctx, in); err != nil {
 		w.problem = "the message was not sent: " + err.Error()
 		return "failed"
 	}

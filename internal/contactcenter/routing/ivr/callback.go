@@ -116,8 +116,8 @@ func (w *flowRun) enqueueCallback(ctx context.Context, id, to string) error {
 	i := w.v.Info()
 	ctx, cancel := w.writeContext(ctx)
 	defer cancel()
-	err := w.s.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		_, err := w.s.Queues.EnterCallback(ctx, tx, queue.Caller{Org: w.org, QueueID: id, CallID: i.CallID, From: to},
+	err := w.s.cfg.DB.TxRelaxedContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		_, err := w.s.cfg.Queues.EnterCallback(ctx, tx, queue.Caller{Org: w.org, QueueID: id, CallID: i.CallID, From: to},
 			queue.CallbackRequest{To: to, From: routing.OwnNumber(i)})
 		return err
 	})
@@ -125,7 +125,7 @@ func (w *flowRun) enqueueCallback(ctx context.Context, id, to string) error {
 	case errors.Is(err, queue.ErrFull), errors.Is(err, queue.ErrClosed), errors.Is(err, queue.ErrNoAgents):
 		return err
 	case err != nil:
-		w.s.Log.Error("callback not stored", "call", i.CallID, "queue", id, "err", err)
+		w.s.cfg.Log.Error("callback not stored", "call", i.CallID, "queue", id, "err", err)
 		return errors.New("internal error")
 	}
 	return nil

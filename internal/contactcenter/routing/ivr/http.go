@@ -83,7 +83,7 @@ func (w *flowRun) newRequest(ctx context.Context, node string, x *flow.HTTP) (*h
 	if !x.Signed {
 		return r, nil
 	}
-	return r, w.s.Signer.SignRequest(ctx, w.org, r, body)
+	return r, w.s.cfg.Signer.SignRequest(ctx, w.org, r, body)
 }
 
 // replaceControl replaces control characters with spaces, so that a value cannot add header lines.

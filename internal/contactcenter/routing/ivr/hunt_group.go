@@ -18,7 +18,7 @@ func (w *flowRun) huntGroup(ctx context.Context, node string, x *flow.HuntGroup)
 	members, busy, err := w.members(ctx, x)
 	if err != nil {
 		w.problem = "the members could not be read"
-		w.s.Log.Error("members of group not read", "call", w.v.Info().CallID, "flow", w.program.FlowID, "node", node, "err", err)
+		w.s.cfg.Log.Error("members of group not read", "call", w.v.Info().CallID, "flow", w.program.FlowID, "node", node, "err", err)
 		return routing.NoAnswer
 	}
 	ring := time.Duration(x.RingTimeout) * time.Second
@@ -38,12 +38,12 @@ func (w *flowRun) rotateMembers(ctx context.Context, node string, members []stri
 		return nil
 	}
 	var before int64
-	err := w.s.DB.Tx(ctx, func(tx db.Querier) (err error) {
-		before, err = w.s.Flows.NextTurn(ctx, tx, w.org, w.program.FlowID, node)
+	err := w.s.cfg.DB.Tx(ctx, func(tx db.Querier) (err error) {
+		before, err = w.s.cfg.Flows.NextTurn(ctx, tx, w.org, w.program.FlowID, node)
 		return err
 	})
 	if err != nil {
-		w.s.Log.Error("turn of hunt group not stored", "call", w.v.Info().CallID, "flow", w.program.FlowID, "node", node, "err", err)
+		w.s.cfg.Log.Error("turn of hunt group not stored", "call", w.v.Info().CallID, "flow", w.program.FlowID, "node", node, "err", err)
 	}
 	turn := int(before % int64(len(members)))
 	return slices.Concat(members[turn:], members[:turn])
@@ -51,19 +51,19 @@ func (w *flowRun) rotateMembers(ctx context.Context, node string, members []stri
 
 // members returns the destinations to ring of a group, and the number of users with do-not-disturb.
 func (w *flowRun) members(ctx context.Context, x *flow.HuntGroup) (all []string, busy int, err error) {
-	q := w.s.DB.Read(ctx)
+	q := w.s.cfg.DB.Read(ctx)
 	var people []string
 	for _, m := range x.Members {
 		if m.UserID == "" {
 			all = append(all, m.Number)
 			continue
 		}
-		u, err := w.s.Users.Get(ctx, q, w.org, m.UserID)
+		u, err := w.s.cfg.Users.Get(ctx, q, w.org, m.UserID)
 		switch {
 		case db.IsNone(err) || err == nil && u.Status == user.Suspended:
 		case err != nil:
 			return nil, 0, err
-		case u.DND.On(w.s.Clock.Now()):
+		case u.DND.On(w.s.cfg.Clock.Now()):
 			busy++
 		default:
 			people, all = append(people, u.ID), append(all, "user:"+u.ID)
@@ -77,7 +77,7 @@ func (w *flowRun) members(ctx context.Context, x *flow.HuntGroup) (all []string,
 
 // sortByIdle sorts the destinations by the end of each user's last call, longest ago first. Numbers come last.
 func (w *flowRun) sortByIdle(ctx context.Context, people, all []string) error {
-	states, err := w.s.Agents.States(ctx, w.s.DB.Read(ctx), w.org, people)
+	states, err := w.s.cfg.Agents.States(ctx, w.s.cfg.DB.Read(ctx), w.org, people)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (w *flowRun) sortByIdle(ctx context.Context, people, all []string) error {
 				return x.IdleSince.Time
 			}
 		}
-		return w.s.Clock.Now()
+		return w.s.cfg.Clock.Now()
 	}
 	slices.SortStableFunc(all, func(a, b string) int { return since(a).Compare(since(b)) })
 	return nil

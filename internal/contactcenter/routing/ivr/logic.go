@@ -13,7 +13,7 @@ import (
 
 // hours returns whether the business hours are open now, in the time zone of the flow.
 func (w *flowRun) hours(x *flow.Hours) (outcome string) {
-	outcome = x.Outcome(w.s.Clock.Now(), w.zone)
+	outcome = x.Outcome(w.s.cfg.Clock.Now(), w.zone)
 	w.flowContext.AfterHours = outcome != "open"
 	if w.flowContext.AfterHours {
 		w.v.SetMissed("after_hours")
@@ -58,7 +58,7 @@ func (w *flowRun) tag(ctx context.Context, x *flow.Tag) (outcome string) {
 	in.ID, in.Body.Tags = w.v.Info().CallID, x.Tags
 	ctx, cancel := w.writeContext(ctx)
 	defer cancel()
-	if _, err := w.s.Calls.TagCall(ctx, in); err != nil {
+	if _, err := w.s.cfg.Calls.TagCall(ctx, in); err != nil {
 		w.problem = "the call was not tagged: " + err.Error()
 	}
 	return "done"

@@ -40,7 +40,7 @@ func (w *flowRun) menu(ctx context.Context, x *flow.Menu) (outcome string) {
 // keyOrPhrase waits for a key, or until the caller says one of the labels.
 func (w *flowRun) keyOrPhrase(ctx context.Context, x *flow.Menu) (key string, ok bool, err error) {
 	wait := time.Duration(x.Timeout) * time.Second
-	if !x.Speech || w.s.Recognizer == nil {
+	if !x.Speech || w.s.cfg.Recognizer == nil {
 		return w.readKey(ctx, wait)
 	}
 	heard, cancel := context.WithTimeout(ctx, wait) // speech that began before the timeout is still recognised
@@ -56,7 +56,7 @@ func (w *flowRun) keyOrPhrase(ctx context.Context, x *flow.Menu) (key string, ok
 	said := make(chan string, 1)
 	go func() {
 		defer close(said)
-		if i, ok := w.s.Recognizer.Recognize(heard, labels(x, digits), w.languageOf(x.Prompt), pcm); ok && i >= 0 && i < len(digits) {
+		if i, ok := w.s.cfg.Recognizer.Recognize(heard, labels(x, digits), w.languageOf(x.Prompt), pcm); ok && i >= 0 && i < len(digits) {
 			said <- digits[i]
 			spoke() // after speech, stop waiting for a key
 		}

@@ -15,7 +15,7 @@ import (
 // routeAway routes the caller to a destination outside the flow. Unless the caller was answered or is gone, it
 // returns the caller to the flow's stage.
 func (w *flowRun) routeAway(ctx context.Context, to string, wish routing.RouteOptions) (outcome string) {
-	outcome = w.s.Router.RouteWithOptions(ctx, w.v, to, wish)
+	outcome = w.s.cfg.Router.RouteWithOptions(ctx, w.v, to, wish)
 	if outcome == routing.Answered || outcome == routing.CallerGone {
 		return outcome
 	}
@@ -57,7 +57,7 @@ func (w *flowRun) transfer(ctx context.Context, x *flow.Transfer) (outcome strin
 	if !strings.HasPrefix(x.To, "flow:") { // that flow may be for everybody
 		w.seekPerson("no_answer")
 	}
-	outside := w.s.Router.IsDialled(x.To) && !strings.HasPrefix(x.To, "ext:")
+	outside := w.s.cfg.Router.IsDialled(x.To) && !strings.HasPrefix(x.To, "ext:")
 	if outside {
 		w.v.SetTransferredTo(ctx, x.To)
 	}

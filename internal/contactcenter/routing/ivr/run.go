@@ -32,7 +32,7 @@ func (s *Service) RunFlow(ctx context.Context, v *pbx.ScriptedCall, id string, l
 	}
 	if err != nil {
 		if !db.IsNone(err) {
-			s.Log.Error("flow not entered", "call", v.Info().CallID, "flow", id, "err", err)
+			s.cfg.Log.Error("flow not entered", "call", v.Info().CallID, "flow", id, "err", err)
 		}
 		v.AddEntry("flow.failed", map[string]any{"flow_id": id, "reason": flowFailureReason(err)})
 		return routing.Failed
@@ -69,11 +69,11 @@ func flowFailureReason(err error) string {
 
 // newFlowRun reads the program, the language and the time zone for a run, and writes the flow to the call record.
 func (s *Service) newFlowRun(ctx context.Context, v *pbx.ScriptedCall, org, id string) (*flowRun, error) {
-	p, err := s.Flows.Program(ctx, org, id)
+	p, err := s.cfg.Flows.Program(ctx, org, id)
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.Orgs.Get(ctx, org)
+	o, err := s.cfg.Orgs.Get(ctx, org)
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
@@ -88,8 +88,8 @@ func (s *Service) newFlowRun(ctx context.Context, v *pbx.ScriptedCall, org, id s
 	if w.zone, err = time.LoadLocation(zone); err != nil {
 		w.zone = time.UTC
 	}
-	return w, s.DB.Tx(ctx, func(tx db.Querier) error {
-		return s.Calls.EnterFlow(ctx, tx, org, v.Info().CallID, p.FlowID, p.Version)
+	return w, s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
+		return s.cfg.Calls.EnterFlow(ctx, tx, org, v.Info().CallID, p.FlowID, p.Version)
 	})
 }
 
@@ -120,9 +120,9 @@ func (w *flowRun) run(ctx context.Context) (outcome string) {
 			return routing.Failed
 		}
 		w.problem = ""
-		began := w.s.Clock.Now()
+		began := w.s.cfg.Clock.Now()
 		outcome = w.executeForCaller(ctx, s)
-		w.traceStep(s, outcome, w.s.Clock.Now().Sub(began))
+		w.traceStep(s, outcome, w.s.cfg.Clock.Now().Sub(began))
 		if outcome == routing.CallerGone {
 			return routing.CallerGone
 		}

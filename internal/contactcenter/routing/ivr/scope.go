@@ -30,7 +30,7 @@ func (w *flowRun) scope(ctx context.Context, texts ...string) flow.Scope {
 	i := w.v.Info()
 	anonymous := i.From == call.Anonymous || i.From == ""
 	return flow.Scope{Variables: w.flowContext.Variables, Contact: orEmptyMap(w.flowContext.Contact),
-		Memory: orEmptyMap(w.flowContext.Memory), Budget: &w.flowContext.Budget, Time: flow.MomentOf(w.s.Clock.Now().In(w.zone)),
+		Memory: orEmptyMap(w.flowContext.Memory), Budget: &w.flowContext.Budget, Time: flow.MomentOf(w.s.cfg.Clock.Now().In(w.zone)),
 		Caller: flow.Caller{Number: i.From, Name: i.FromName, Called: i.To, Anonymous: anonymous}}
 }
 
@@ -68,10 +68,10 @@ func (w *flowRun) loadMemory(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
 	defer cancel()
-	m, err := w.s.Memory.CallerMemory(ctx, w.org, i.From)
+	m, err := w.s.cfg.Memory.CallerMemory(ctx, w.org, i.From)
 	if err != nil {
 		w.problem = "the caller's memory could not be read"
-		w.s.Log.Warn("memory of caller not read", "call", i.CallID, "err", err)
+		w.s.cfg.Log.Warn("memory of caller not read", "call", i.CallID, "err", err)
 		return
 	}
 	w.flowContext.Memory = m
@@ -87,17 +87,17 @@ func (w *flowRun) lookUpCaller(ctx context.Context, limit time.Duration) bool {
 	}
 	ctx = w.withFlowPrincipal(ctx)
 	in := &contact.LookupIn{Phone: i.From, TimeoutMS: int(limit.Milliseconds())}
-	out, err := w.s.Contacts.Lookup(ctx, in)
+	out, err := w.s.cfg.Contacts.Lookup(ctx, in)
 	if err != nil {
 		if !isLookupMiss(err) {
 			w.problem = "the look-up failed"
-			w.s.Log.Warn("caller not looked up", "call", i.CallID, "err", err)
+			w.s.cfg.Log.Warn("caller not looked up", "call", i.CallID, "err", err)
 		}
 		return false
 	}
 	m, err := w.contactFields(ctx, out.Body)
 	if err != nil {
-		w.s.Log.Warn("contact of caller not read", "call", i.CallID, "err", err)
+		w.s.cfg.Log.Warn("contact of caller not read", "call", i.CallID, "err", err)
 	}
 	w.flowContext.Contact = m
 	return true
@@ -115,7 +115,7 @@ func isLookupMiss(err error) bool {
 func (w *flowRun) contactFields(ctx context.Context, found contact.ContactLookup) (map[string]any, error) {
 	m := map[string]any{}
 	if found.ContactID != nil {
-		c, err := w.s.Contacts.Find(ctx, w.org, *found.ContactID)
+		c, err := w.s.cfg.Contacts.Find(ctx, w.org, *found.ContactID)
 		if err != nil && !db.IsNone(err) {
 			return mergeJSON(m, found), err
 		}

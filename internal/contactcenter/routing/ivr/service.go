@@ -75,7 +75,7 @@ type Config struct {
 
 // Service runs the flows of callers.
 type Service struct {
-	Config
+	cfg    Config
 	client *http.Client // for the HTTP steps of flows
 }
 
@@ -83,5 +83,5 @@ type Service struct {
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c, "Recognizer")
-	return &Service{Config: c, client: c.Guard.Client(egress.Limits{Total: requestTimeout, Body: maxResponseSize})}
+	return &Service{cfg: c, client: c.Guard.Client(egress.Limits{Total: requestTimeout, Body: maxResponseSize})}
 }

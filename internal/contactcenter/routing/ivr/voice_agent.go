@@ -44,13 +44,13 @@ func (w *flowRun) voiceAgent(ctx context.Context, node string, x *flow.AIAgent) 
 // reserveVoiceAgent reserves capacity for one conversation until leave is called. It returns an error if the engines
 // do not know the language of the agent.
 func (w *flowRun) reserveVoiceAgent(ctx context.Context, x *flow.AIAgent) (leave func(), err error) {
-	if w.s.VoiceAgents == nil {
+	if w.s.cfg.VoiceAgents == nil {
 		return nil, errors.New("no voice agent is set up")
 	}
-	if err := w.s.VoiceAgents.CheckLanguage(cmp.Or(x.Language, w.language)); err != nil {
+	if err := w.s.cfg.VoiceAgents.CheckLanguage(cmp.Or(x.Language, w.language)); err != nil {
 		return nil, err
 	}
-	return w.s.VoiceAgents.Reserve(ctx)
+	return w.s.cfg.VoiceAgents.Reserve(ctx)
 }
 
 func voiceAgentProblem(r voiceagent.Result) string {
@@ -66,7 +66,7 @@ func (w *flowRun) converse(ctx context.Context, node string, x *flow.AIAgent, le
 	if err := w.v.StartVoiceAgent(ctx); err != nil {
 		return voiceagent.Result{}
 	}
-	r := w.s.VoiceAgents.Converse(ctx, voiceAgentCall{w.v}, w.voiceAgentSetting(ctx, node, x))
+	r := w.s.cfg.VoiceAgents.Converse(ctx, voiceAgentCall{w.v}, w.voiceAgentSetting(ctx, node, x))
 	if w.v.EndVoiceAgent(ctx) != nil {
 		return voiceagent.Result{}
 	}
@@ -141,8 +141,8 @@ func (w *flowRun) addHandoverNote(ctx context.Context, r voiceagent.Result) {
 	in.Body.Body, in.Body.CRMSync = truncateRunes("Voice agent: "+r.Reason+"."+quoted(r.Transcript), 10_000), &no
 	ctx, cancel := w.writeContext(ctx)
 	defer cancel()
-	if _, err := w.s.Calls.AddNote(ctx, in); err != nil {
-		w.s.Log.Warn("note of voice agent not stored", "call", in.ID, "err", err)
+	if _, err := w.s.cfg.Calls.AddNote(ctx, in); err != nil {
+		w.s.cfg.Log.Warn("note of voice agent not stored", "call", in.ID, "err", err)
 	}
 }
 
@@ -245,7 +245,7 @@ func (w *flowRun) transferTool(x *flow.AIAgent) voiceagent.Tool {
 func (w *flowRun) destination(ctx context.Context, x *flow.AIAgent, to string) (string, error) {
 	country := w.v.Info().Country
 	bare := strings.TrimPrefix(strings.TrimPrefix(to, "ext:"), "tel:")
-	if w.s.Emergency.IsEmergency(country, bare) {
+	if w.s.cfg.Emergency.IsEmergency(country, bare) {
 		return "", errEmergency
 	}
 	kind, _, isKind := strings.Cut(to, ":")
@@ -259,9 +259,9 @@ func (w *flowRun) destination(ctx context.Context, x *flow.AIAgent, to string) (
 	} else if !slices.Contains([]string{"ext", "queue", "user", "voicemail", "flow"}, kind) {
 		return "", errors.New("there is no such destination")
 	}
-	wrong, err := w.s.Flows.References.CheckDestination(ctx, w.org, to)
+	wrong, err := w.s.cfg.Flows.CheckDestination(ctx, w.org, to)
 	if err != nil {
-		w.s.Log.Error("destination of a voice agent not looked up", "call", w.v.Info().CallID, "err", err)
+		w.s.cfg.Log.Error("destination of a voice agent not looked up", "call", w.v.Info().CallID, "err", err)
 		return "", errors.New("the destination could not be looked up")
 	}
 	if wrong != "" {
@@ -302,7 +302,8 @@ func (w *flowRun) smsTool(x *flow.AIAgent) voiceagent.Tool {
 			w.flowContext.AgentMessages++
 			ctx, cancel := w.writeContext(ctx)
 			defer cancel()
-			if _, err := w.s.Messages.Create(ctx, &sms.CreateIn{Body: sms.Create{To: i.From, From: from, Body: a["text"]}}); err != nil {
+			if _, err := w.s.cfg.Messages.Create(ctx, &sms.CreateIn{Body: sms.Create{To: i.From, From: from,
+				Body: a["text"]}}); err != nil {
 				return nil, nil, fmt.Errorf("the message was not sent: %w", err)
 			}
 			return "sent", nil, nil

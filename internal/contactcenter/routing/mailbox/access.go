@@ -46,7 +46,7 @@ func (s *Service) OpenMailbox(ctx context.Context, v *pbx.ScriptedCall, id strin
 	case ctx.Err() != nil || v.Connected():
 		return routing.CallerGone
 	case err != nil:
-		s.Log.Error("mailbox access failed", "call", v.Info().CallID, "user", l.user.ID, "err", err)
+		s.cfg.Log.Error("mailbox access failed", "call", v.Info().CallID, "user", l.user.ID, "err", err)
 		_ = s.say(ctx, v, "Sorry, something went wrong. Goodbye.")
 		return routing.Ended
 	case outcome == "":
@@ -64,10 +64,10 @@ func (l *mailboxSession) authenticate(ctx context.Context, own bool) (bool, erro
 		return l.authenticateAny(ctx)
 	}
 	var err error
-	if l.user, err = l.s.Users.Get(ctx, l.s.DB.Read(ctx), l.v.Info().Org, l.v.Info().UserID); err != nil {
+	if l.user, err = l.s.cfg.Users.Get(ctx, l.s.cfg.DB.Read(ctx), l.v.Info().Org, l.v.Info().UserID); err != nil {
 		return false, err
 	}
-	has, err := l.s.Voicemail.HasPIN(ctx, l.s.DB.Read(ctx), l.user.OrgID, l.user.ID)
+	has, err := l.s.cfg.Voicemail.HasPIN(ctx, l.s.cfg.DB.Read(ctx), l.user.OrgID, l.user.ID)
 	if err != nil || !has {
 		l.traceEntered("own telephone")
 		return err == nil, err
@@ -88,7 +88,7 @@ func (l *mailboxSession) authenticateAny(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		u, err := l.s.Users.ByExtension(ctx, l.s.DB.Read(ctx), l.v.Info().Org, extension)
+		u, err := l.s.cfg.Users.ByExtension(ctx, l.s.cfg.DB.Read(ctx), l.v.Info().Org, extension)
 		if err != nil && !db.IsNone(err) {
 			return false, err
 		}
@@ -108,7 +108,7 @@ func (l *mailboxSession) tryPIN(ctx context.Context) (open, over bool, err error
 	}
 	t := voicemail.PINAttempt{Result: voicemail.PINWrong}
 	if l.user.ID != "" {
-		if t, err = l.s.Voicemail.CheckPIN(ctx, l.user.OrgID, l.user.ID, pin); err != nil {
+		if t, err = l.s.cfg.Voicemail.CheckPIN(ctx, l.user.OrgID, l.user.ID, pin); err != nil {
 			return false, false, err
 		}
 	}
@@ -119,7 +119,7 @@ func (l *mailboxSession) tryPIN(ctx context.Context) (open, over bool, err error
 	case voicemail.PINLocked:
 		l.v.AddEntry("mailbox.locked", map[string]any{"user_id": l.user.ID, "until": t.Until.UTC().Format(time.RFC3339)})
 		if t.JustLocked {
-			for _, o := range l.s.Observers {
+			for _, o := range l.s.cfg.Observers {
 				o.MailboxLocked(context.WithoutCancel(ctx), l.user.OrgID, l.user.ID, l.v.Info())
 			}
 		}
@@ -177,7 +177,7 @@ func (l *mailboxSession) askDigits(ctx context.Context, text string, most int) (
 // mainMenu runs the menu of a mailbox. It returns "" if the user is done.
 func (l *mailboxSession) mainMenu(ctx context.Context) (outcome string, err error) {
 	for {
-		all, err := l.s.Voicemail.MessagesForUser(ctx, l.user.OrgID, l.user.ID, maxPlayedMessages)
+		all, err := l.s.cfg.Voicemail.MessagesForUser(ctx, l.user.OrgID, l.user.ID, maxPlayedMessages)
 		if err != nil {
 			return "", err
 		}
@@ -224,7 +224,7 @@ func (l *mailboxSession) changePIN(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := l.s.Users.SetPIN(ctx, l.user.OrgID, l.user.ID, pin); err != nil {
+		if err := l.s.cfg.Users.SetPIN(ctx, l.user.OrgID, l.user.ID, pin); err != nil {
 			return err
 		}
 		l.v.AddEntry("mailbox.pin_changed", map[string]any{"user_id": l.user.ID})

@@ -76,7 +76,7 @@ func (l *mailboxSession) handleKey(ctx context.Context, key rune, i int, m voice
 	case '2':
 		return "", true, nil
 	case '3':
-		if err := l.s.Voicemail.Remove(ctx, m); err != nil {
+		if err := l.s.cfg.Voicemail.Remove(ctx, m); err != nil {
 			return "", false, err
 		}
 		l.v.AddEntry("mailbox.deleted", map[string]any{"voicemail_id": m.ID})
@@ -92,26 +92,26 @@ func (l *mailboxSession) playMessage(ctx context.Context, i int, m voicemail.Voi
 	if err := l.say(ctx, fmt.Sprintf("Message %d. %s, from %s.", i+1, l.spokenTime(ctx, m.ReceivedAt.Time), spokenCaller(m))); err != nil {
 		return err
 	}
-	path, err := l.s.Voicemail.Path(m)
+	path, err := l.s.cfg.Voicemail.Path(m)
 	if err != nil {
 		return err
 	}
 	clip, err := clip.Load(path)
 	if err != nil {
-		l.s.Log.Error("message not played", "voicemail", m.ID, "err", err)
+		l.s.cfg.Log.Error("message not played", "voicemail", m.ID, "err", err)
 		return l.say(ctx, "This message cannot be played.")
 	}
 	if err := l.s.playInterruptible(ctx, l.v, clip); err != nil {
 		return err
 	}
 	l.v.AddEntry("mailbox.heard", map[string]any{"voicemail_id": m.ID})
-	return l.s.Voicemail.MarkRead(ctx, m)
+	return l.s.cfg.Voicemail.MarkRead(ctx, m)
 }
 
 // spokenTime returns a time as spoken text, in the user's time zone.
 func (l *mailboxSession) spokenTime(ctx context.Context, at time.Time) string {
 	name := ""
-	if o, err := l.s.Orgs.Get(ctx, l.user.OrgID); err == nil {
+	if o, err := l.s.cfg.Orgs.Get(ctx, l.user.OrgID); err == nil {
 		name = o.Timezone
 	}
 	if l.user.Timezone != nil {
@@ -121,7 +121,7 @@ func (l *mailboxSession) spokenTime(ctx context.Context, at time.Time) string {
 	if err != nil {
 		zone = time.UTC
 	}
-	at, now := at.In(zone), l.s.Clock.Now().In(zone)
+	at, now := at.In(zone), l.s.cfg.Clock.Now().In(zone)
 	day := at.Format("Monday, January 2")
 	switch at.Format(time.DateOnly) {
 	case now.Format(time.DateOnly):
@@ -172,7 +172,7 @@ func (l *mailboxSession) recordGreeting(ctx context.Context) error {
 		if err := l.say(ctx, "Please speak your greeting after the tone, and press the hash key."); err != nil {
 			return err
 		}
-		path, err := l.s.Files.Path(l.user.OrgID + "/audio/" + db.NewID("greeting") + ".wav")
+		path, err := l.s.cfg.Files.Path(l.user.OrgID + "/audio/" + db.NewID("greeting") + ".wav")
 		if err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func (l *mailboxSession) confirmGreeting(ctx context.Context, path string) (done
 	case key != '1':
 		return true, nil
 	}
-	err = l.s.Greetings.SetGreeting(ctx, l.user.OrgID, l.user.ID, path)
+	err = l.s.cfg.Greetings.SetGreeting(ctx, l.user.OrgID, l.user.ID, path)
 	var e *op.Error
 	if errors.As(err, &e) {
 		return true, l.say(ctx, "The greeting was not kept. "+e.Detail+".")

@@ -32,7 +32,7 @@ func (s *Service) TakeVoicemail(ctx context.Context, v *pbx.ScriptedCall, id str
 	b, err := s.findMailbox(ctx, v.Info().Org, id)
 	if err != nil {
 		if ctx.Err() == nil && !db.IsNone(err) {
-			s.Log.Error("mailbox not found", "call", v.Info().CallID, "mailbox", id, "err", err)
+			s.cfg.Log.Error("mailbox not found", "call", v.Info().CallID, "mailbox", id, "err", err)
 		}
 		v.AddEntry("voicemail.failed", map[string]any{"mailbox": id, "reason": "there is no such mailbox"})
 		return routing.Failed
@@ -53,21 +53,21 @@ func (s *Service) TakeVoicemail(ctx context.Context, v *pbx.ScriptedCall, id str
 
 // findMailbox returns a mailbox by the id of its owner. Every user, every queue and every flow has one.
 func (s *Service) findMailbox(ctx context.Context, org, id string) (mailboxInfo, error) {
-	q, b := s.DB.Read(ctx), mailboxInfo{id: id}
+	q, b := s.cfg.DB.Read(ctx), mailboxInfo{id: id}
 	switch prefix, _, _ := strings.Cut(id, "_"); prefix {
 	case "usr":
-		u, err := s.Users.Get(ctx, q, org, id)
+		u, err := s.cfg.Users.Get(ctx, q, org, id)
 		if u.Voicemail.GreetingAudioID != nil {
 			b.greeting = *u.Voicemail.GreetingAudioID
 		}
 		b.name = u.Name
 		return b, err
 	case "que":
-		k, err := s.Queues.Get(ctx, q, org, id)
+		k, err := s.cfg.Queues.Get(ctx, q, org, id)
 		b.name = k.Name
 		return b, err
 	case "flw":
-		_, err := s.Flows.Get(ctx, q, org, id)
+		_, err := s.cfg.Flows.Get(ctx, q, org, id)
 		return b, err // the name of a flow means nothing to callers
 	}
 	return b, db.ErrNone
@@ -117,10 +117,10 @@ func (s *Service) playInterruptible(ctx context.Context, v *pbx.ScriptedCall, cl
 
 // takeMessage records and stores a message.
 func (s *Service) takeMessage(ctx context.Context, v *pbx.ScriptedCall, b mailboxInfo, longest time.Duration) (outcome string) {
-	d := voicemail.Draft{Org: v.Info().Org, ID: db.NewID("vm"), CallID: v.Info().CallID, Mailbox: b.id, Begun: s.Clock.Now()}
-	path, err := s.Files.Path(d.Blob())
+	d := voicemail.Draft{Org: v.Info().Org, ID: db.NewID("vm"), CallID: v.Info().CallID, Mailbox: b.id, Begun: s.cfg.Clock.Now()}
+	path, err := s.cfg.Files.Path(d.Blob())
 	if err == nil {
-		err = s.Voicemail.BeginDraft(ctx, d)
+		err = s.cfg.Voicemail.BeginDraft(ctx, d)
 	}
 	if err != nil {
 		return s.messageFailed(ctx, v, b, err)
@@ -130,13 +130,13 @@ func (s *Service) takeMessage(ctx context.Context, v *pbx.ScriptedCall, b mailbo
 	keeping, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	if r.Speech < minMessageSpeech {
-		if err := s.Voicemail.DiscardDraft(keeping, d); err != nil {
-			s.Log.Error("empty message not dropped", "call", d.CallID, "err", err)
+		if err := s.cfg.Voicemail.DiscardDraft(keeping, d); err != nil {
+			s.cfg.Log.Error("empty message not dropped", "call", d.CallID, "err", err)
 		}
 		v.AddEntry("voicemail.empty", map[string]any{"mailbox": b.id, "seconds": int(r.Duration.Seconds()), "ended_by": r.EndedBy})
 		return unlessGone(gone, routing.NoResult)
 	}
-	if err := s.Voicemail.SaveDraft(keeping, d, voicemail.AudioFile{Duration: r.Duration, Size: r.Size, SHA256: r.SHA256}); err != nil {
+	if err := s.cfg.Voicemail.SaveDraft(keeping, d, voicemail.AudioFile{Duration: r.Duration, Size: r.Size, SHA256: r.SHA256}); err != nil {
 		return s.messageFailed(ctx, v, b, err)
 	}
 	v.LeftMessage()
@@ -152,7 +152,7 @@ func (s *Service) takeMessage(ctx context.Context, v *pbx.ScriptedCall, b mailbo
 // start.
 func (s *Service) messageFailed(ctx context.Context, v *pbx.ScriptedCall, b mailboxInfo, err error) (outcome string) {
 	if ctx.Err() == nil {
-		s.Log.Error("message not taken", "call", v.Info().CallID, "mailbox", b.id, "err", err)
+		s.cfg.Log.Error("message not taken", "call", v.Info().CallID, "mailbox", b.id, "err", err)
 		v.AddEntry("voicemail.failed", map[string]any{"mailbox": b.id, "reason": "internal error"})
 	}
 	return unlessGone(ctx.Err(), routing.Failed)

@@ -44,7 +44,7 @@ type Config struct {
 }
 
 // Service records messages of callers and plays them to users.
-type Service struct{ Config }
+type Service struct{ cfg Config }
 
 // New returns a service for mailboxes.
 func New(c Config) *Service {

@@ -72,7 +72,8 @@ func wordsWithAddresses(words []transcript.Word) (out []transcript.Word) {
 	next := 0
 	for _, a := range itn.Addresses(texts) {
 		out = append(out, words[next:a.From]...)
-		w := transcript.Word{Text: a.Text, StartMS: words[a.From].StartMS, EndMS: words[a.To-1].EndMS, Confidence: meanConfidence(words[a.From:a.To])}
+		w := transcript.Word{Text: a.Text, StartMS: words[a.From].StartMS, EndMS: words[a.To-1].EndMS,
+			Confidence: meanConfidence(words[a.From:a.To])}
 		out, next = append(out, w), a.To
 	}
 	return append(out, words[next:]...)

@@ -122,7 +122,8 @@ func TestSherpaResult_Formatting(t *testing.T) {
 	a := withAddresses(transcript.Recognition{Text: "Bob underscore Jones at example.net.", Words: []transcript.Word{{Text: "Bob", StartMS: 10, EndMS: 20},
 		{Text: "underscore", StartMS: 20, EndMS: 30}, {Text: "Jones", StartMS: 30, EndMS: 40}, {Text: "at", StartMS: 40, EndMS: 50},
 		{Text: "example.net.", StartMS: 50, EndMS: 90}}}, "en")
-	if len(a.Words) != 1 || a.Words[0].Text != a.Text || a.Text != "bob_jones@example.net." || a.Words[0].StartMS != 10 || a.Words[0].EndMS != 90 {
+	if len(a.Words) != 1 || a.Words[0].Text != a.Text || a.Text != "bob_jones@example.net." || a.Words[0].StartMS != 10 ||
+		a.Words[0].EndMS != 90 {
 		t.Errorf("an address became %+v", a)
 	}
 	h := sherpaResult{Text: "OH YES", Tokens: []string{" OH", " YES"}, Timestamps: []float64{0, 1}, LogProbs: []float64{-0.105, -0.357}}.recognition("en", 2000)

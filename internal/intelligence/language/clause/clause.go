@@ -161,7 +161,8 @@ func endsInConnective(s string) bool {
 	}
 	last := s[strings.LastIndexByte(strings.TrimSpace(s), ' ')+1:]
 	switch strings.TrimSpace(strings.ToLower(last)) {
-	case "and", "or", "that", "so", "if", "because", "then", "when", "but", "of", "to", "the", "unless", "whether", "you", "can", "could", "would", "not", "never", "nobody":
+	case "and", "or", "that", "so", "if", "because", "then", "when", "but", "of", "to", "the", "unless", "whether", "you", "can", "could",
+		"would", "not", "never", "nobody":
 		return true
 	}
 	return false

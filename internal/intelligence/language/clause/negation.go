@@ -44,8 +44,8 @@ func (c *Clause) findNegators() {
 // privative reports whether words without a negative form deny what follows: "free of", "far from", "instead of", "failed to".
 func (c *Clause) privative(i int) bool {
 	pair := c.at(i) + " " + c.at(i+1)
-	return slices.Contains([]string{"free of", "free from", "far from", "instead of", "rather than", "failed to", "refused to", "refuse to", "unable to", "stopped being",
-		"anything but", "rid of"}, pair)
+	return slices.Contains([]string{"free of", "free from", "far from", "instead of", "rather than", "failed to", "refused to", "refuse to",
+		"unable to", "stopped being", "anything but", "rid of"}, pair)
 }
 
 // negates reports whether a word negates the words behind it.
@@ -149,7 +149,8 @@ func (c Clause) speakerReturns(at int) bool {
 // speakerBefore returns the subject of a verb: the nearest pronoun or noun before it. It is empty at the beginning of a clause.
 func (c Clause) speakerBefore(verb int) string {
 	i := verb - 1
-	for i >= 0 && slices.Contains([]string{"have", "had", "has", "just", "already", "also", "always", "never", "did", "would", "will", "to", "even", "only"}, c.at(i)) {
+	for i >= 0 && slices.Contains([]string{"have", "had", "has", "just", "already", "also", "always", "never", "did", "would", "will", "to",
+		"even", "only"}, c.at(i)) {
 		i--
 	}
 	w := c.at(i)

@@ -122,7 +122,8 @@ func (c *Clause) runOn(at int) bool {
 		return false
 	}
 	switch before {
-	case "that", "as", "than", "the", "time", "way", "one", "sure", "afraid", "hope", "wish", "what", "after", "before", "no", "is", "was", "like":
+	case "that", "as", "than", "the", "time", "way", "one", "sure", "afraid", "hope", "wish", "what", "after", "before", "no", "is", "was",
+		"like":
 		return false
 	}
 	return finite[c.at(at+1)] || strings.Contains(c.at(at), "'") && c.at(at) != "let's"
@@ -257,7 +258,8 @@ func (c *Clause) timeClause(i int, start string) bool {
 	switch first {
 	case "when", "where", "which", "who", "how", "what":
 		second, _, _ := strings.Cut(rest, " ")
-		return i > 0 && !slices.Contains([]string{"is", "are", "do", "does", "did", "can", "could", "will", "should", "was", "much", "many", "long"}, second) ||
+		return i > 0 && !slices.Contains([]string{"is", "are", "do", "does", "did", "can", "could", "will", "should", "was", "much", "many",
+			"long"}, second) ||
 			i == 0 && first == "when" && (subjects[second] || determiners[second])
 	}
 	return false

@@ -27,7 +27,8 @@ func (c clock) minutes(part string) (n int, ok bool) {
 	if hour > 24 || c.minute > 59 || hour > 12 && c.half == "am" {
 		return 0, false
 	}
-	afternoon := c.half == "pm" || c.half == "" && (part == "afternoon" || part == "evening" || part == "night" && hour >= 5 || part == "" && hour < 8)
+	afternoon := c.half == "pm" || c.half == "" && (part == "afternoon" || part == "evening" || part == "night" && hour >= 5 ||
+		part == "" && hour < 8)
 	morning := c.half == "am" || c.half == "" && (part == "morning" || part == "night" && hour < 5)
 	switch {
 	case c.of24 || hour > 12:
@@ -40,7 +41,8 @@ func (c clock) minutes(part string) (n int, ok bool) {
 }
 
 // clockPrepositions stand before a time of day.
-var clockPrepositions = []string{"no later than", "not later than", "at", "by", "before", "until", "till", "around", "about", "exactly", "between", "for"}
+var clockPrepositions = []string{"no later than", "not later than", "at", "by", "before", "until", "till", "around", "about", "exactly",
+	"between", "for"}
 
 // boundaryWords may follow an hour that stands alone. Other words make it a number of something: "at five Elm Street".
 var boundaryWords = wordSet(`and or but so to for if when with on in at by the then that this tomorrow today tonight please thanks thank

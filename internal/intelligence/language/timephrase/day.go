@@ -71,8 +71,9 @@ func (r *reader) relativeDay() (d day, ok bool) {
 		return inDays(7), true
 	case r.words("tomorrow"):
 		return inDays(1), true
-	case r.any("today", "right now", "right away", "straight away", "end of day", "the end of the day", "end of the day", "the end of today", "end of today",
-		"the end of day", "close of business", "end of business", "the close of business", "the end of business") != "":
+	case r.any("today", "right now", "right away", "straight away", "end of day", "the end of the day", "end of the day",
+		"the end of today", "end of today", "the end of day", "close of business", "end of business", "the close of business",
+		"the end of business") != "":
 		return day{kind: "today"}, true
 	case r.words("tonight"): // partOfDay returns its night
 		return day{kind: "today"}, true
@@ -176,7 +177,8 @@ func (r *reader) weekday() (d day, ok bool) {
 	if !ok {
 		return d, false
 	}
-	return weekdayOf(w, lead, r.any("week after next", "the week after next", "next week", "of next week", "the following week", "week", "after next")), true
+	return weekdayOf(w, lead, r.any("week after next", "the week after next", "next week", "of next week", "the following week", "week",
+		"after next")), true
 }
 
 // followsPreposition reports whether a preposition of a day stands before the next token or before the article there.

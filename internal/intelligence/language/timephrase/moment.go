@@ -6,8 +6,9 @@ import (
 )
 
 // otherTimes begin expressions that are no time limit: the past, repetition, a beginning, a subject.
-var otherTimes = []string{"the last", "last", "yesterday", "every", "each", "previous", "past", "following", "after", "since", "from", "except", "not until", "not before",
-	"not till", "not after", "to", "of", "about", "ago", "day before", "day after", "days before", "starting", "as of", "than"}
+var otherTimes = []string{"the last", "last", "yesterday", "every", "each", "previous", "past", "following", "after", "since", "from",
+	"except", "not until", "not before", "not till", "not after", "to", "of", "about", "ago", "day before", "day after", "days before",
+	"starting", "as of", "than"}
 
 // skipOther skips an expression of a time that is no time limit.
 func (r *reader) skipOther() bool {
@@ -70,8 +71,9 @@ func (r *reader) contrast() (m moment, ok bool) {
 }
 
 // correctionMarks introduce the correction of what was said before them.
-var correctionMarks = []string{"no wait", "no sorry", "no ,", "no", "sorry ,", "sorry", "i mean ,", "i mean", "i meant", "actually", "or rather", "rather", "make that",
-	"make it", "scratch that ,", "scratch that", "correction ,", "correction", "wait ,", "wait", "oh ,", "oh"}
+var correctionMarks = []string{"no wait", "no sorry", "no ,", "no", "sorry ,", "sorry", "i mean ,", "i mean", "i meant", "actually",
+	"or rather", "rather", "make that", "make it", "scratch that ,", "scratch that", "correction ,", "correction", "wait ,", "wait", "oh ,",
+	"oh"}
 
 // correction reads a correction: ", no, four".
 func (r *reader) correction() (m moment, ok bool) {
@@ -147,7 +149,8 @@ func (r *reader) otherZone() bool {
 	if r.any("our time", "local time", "my time") != "" {
 		return false
 	}
-	return r.any("pacific", "eastern", "central", "mountain", "utc", "gmt", "est", "pst", "cst", "mst", "edt", "pdt", "cet", "bst", "zulu") != "" ||
+	return r.any("pacific", "eastern", "central", "mountain", "utc", "gmt", "est", "pst", "cst", "mst", "edt", "pdt", "cet", "bst",
+		"zulu") != "" ||
 		r.peek(1) == "time" && r.peek(0) != "this" && r.peek(0) != "that" && r.peek(0) != "next" && r.peek(0) != "last"
 }
 

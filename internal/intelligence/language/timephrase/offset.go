@@ -16,7 +16,8 @@ type offset struct {
 func (r *reader) offset() (o offset, ok bool) {
 	ok = r.try(func() bool {
 		lead := r.any("in", "within", "inside", "inside of")
-		r.skip("no more than", "the", "about", "around", "roughly", "less than", "under", "at most", "another", "next", "maybe", "just", "only", "over", "up to")
+		r.skip("no more than", "the", "about", "around", "roughly", "less than", "under", "at most", "another", "next", "maybe", "just",
+			"only", "over", "up to")
 		article := r.peek(-1) == "the" || r.peek(-1) == "next"
 		if o, ok = r.amount(article); !ok {
 			return false

@@ -14,7 +14,8 @@ import (
 //go:embed testdata/zones.txt
 var zoneNames string
 
-// eachZone calls a function with every zone, but once only for names that stand for the same clocks since 1970, with the changes of its clocks.
+// eachZone calls a function with every zone, but once only for names that stand for the same clocks since 1970, with the changes of its
+// clocks.
 func eachZone(t *testing.T, f func(t *testing.T, zone *time.Location, changes []time.Time)) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -89,7 +90,8 @@ func checkDay(t *testing.T, d Date, zone *time.Location, changes []time.Time) {
 	}
 	for _, at := range []time.Time{start, start.Add(end.Sub(start) / 2), end.Add(-1)} {
 		if DateOf(at, zone) != d || !Start(at, zone).Equal(start) || !End(at, zone).Equal(end) {
-			t.Fatalf("%v is in %v, from %v to %v; want %v, from %v to %v", at, DateOf(at, zone), Start(at, zone), End(at, zone), d, start, end)
+			t.Fatalf("%v is in %v, from %v to %v; want %v, from %v to %v", at, DateOf(at, zone), Start(at, zone),
+				End(at, zone), d, start, end)
 		}
 	}
 	if read, ok := Parse(d.noon(0).Format(time.DateOnly), zone); !ok || !read.Equal(start) {

@@ -54,7 +54,8 @@ func TestDecode_Reports(t *testing.T) {
 	data, list := chunk("data", -1, pcm...), chunk("LIST", -1, []byte("INFOISFT\x05\x00\x00\x00Lavf5")...)
 	fmt16 := chunk("fmt ", -1, formatOf(1, 16)...)
 	extensible := func(tag byte, more int) []byte {
-		return append([]byte{byte(22 + more), 0, 16, 0, 4, 0, 0, 0, tag, 0, 0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71}, make([]byte, more)...)
+		return append([]byte{byte(22 + more), 0, 16, 0, 4, 0, 0, 0, tag, 0, 0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71},
+			make([]byte, more)...)
 	}
 	float := func(v ...float32) (b []byte) {
 		for _, x := range v {

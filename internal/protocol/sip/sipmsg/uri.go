@@ -249,7 +249,8 @@ func (u URI) SamePlace(v URI) bool {
 func (u URI) routingParams() string {
 	var kept []string
 	for p := range strings.SplitSeq(u.Params, ";") {
-		if name, _, _ := strings.Cut(p, "="); slices.ContainsFunc(comparedParams, func(c string) bool { return strings.EqualFold(c, name) }) {
+		if name, _, _ := strings.Cut(p, "="); slices.ContainsFunc(comparedParams,
+			func(c string) bool { return strings.EqualFold(c, name) }) {
 			kept = append(kept, p)
 		}
 	}

@@ -28,7 +28,7 @@ func newCallbackFixture(t *testing.T, d *db.DB) *callbackFixture {
 	t.Helper()
 	b := &callbackFixture{placed: make(chan call.Placement, 10)}
 	b.Org = calltest.New(t, d, func(o *calltest.Org) []op.Operation {
-		b.callbacks = callback.New(callback.Config{DB: d, Jobs: o.Calls.Jobs, Calls: o.Calls})
+		b.callbacks = callback.New(callback.Config{DB: d, Jobs: o.Jobs, Calls: o.Calls})
 		o.Calls.Observe(b.callbacks)
 		return b.callbacks.Operations()
 	})
@@ -43,7 +43,7 @@ func startCallbacks(t *testing.T, d *db.DB) *callbackFixture {
 	t.Helper()
 	b := newCallbackFixture(t, d)
 	b.Calls.Switch = placementRecorder{b.x, b.placed}
-	r := &job.Runner{DB: d, Queue: b.Calls.Jobs, Name: callback.JobQueue, Node: "node_a", Log: slog.New(slog.DiscardHandler),
+	r := &job.Runner{DB: d, Queue: b.Jobs, Name: callback.JobQueue, Node: "node_a", Log: slog.New(slog.DiscardHandler),
 		Options: job.Options{Workers: 2, PerLane: 2, Timeout: time.Minute}}
 	b.callbacks.Handle(r)
 	b.Must(r.Start(context.Background()))
@@ -132,7 +132,7 @@ func TestCallback_RequestedForQueueByAPI(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := startCallbacks(t, d)
-		b.Calls.Destinations = calltest.Destinations{Parse: func(to string) (string, error) { return to, nil }, Targets: true}
+		b.Destinations = calltest.Destinations{Parse: func(to string) (string, error) { return to, nil }, Targets: true}
 		at := "/callbacks/" + b.Do("POST", "/callbacks", map[string]any{"to": "+12025550143", "queue_id": "que_1"}).Want(201).Text("id")
 		p := b.nextPlacement()
 		if p.ScriptTarget != "queue:que_1" {
@@ -201,7 +201,7 @@ func TestCallback_AllViolationsReported(t *testing.T) {
 		"origin_call_id not_found", "user_id required", "window_end out_of_range")
 	o.Do("POST", "/callbacks", map[string]any{"to": "+12025550143", "queue_id": "que_1"}).Want(422).Refused("validation_failed", "queue_id not_found")
 	o.Do("GET", "/callbacks/cbk_none", nil).Want(404)
-	o.Calls.Destinations = calltest.Destinations{Parse: func(string) (string, error) {
+	o.Destinations = calltest.Destinations{Parse: func(string) (string, error) {
 		return "", op.Fail("destination_not_allowed", "closed")
 	}}
 	o.Do("POST", "/callbacks", map[string]any{"to": "+12025550143", "user_id": "usr_1"}).Want(422).Refused("destination_not_allowed")

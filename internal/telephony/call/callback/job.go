@@ -32,8 +32,8 @@ func (s *Service) Handle(r *job.Runner) { r.Handle(dialKind, s.runDialJob) }
 const requeueDelay = 15 * time.Second
 
 func (s *Service) enqueueDial(ctx context.Context, tx db.Querier, org string, c Callback, at time.Time) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: JobQueue, Lane: org, Kind: dialKind, Args: dialJobArgs{c.ID, len(c.Attempts)},
-		RunAt: at, UniqueKey: dialKind + " " + c.ID + " " + strconv.Itoa(len(c.Attempts))})
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: JobQueue, Lane: org, Kind: dialKind,
+		Args: dialJobArgs{c.ID, len(c.Attempts)}, RunAt: at, UniqueKey: dialKind + " " + c.ID + " " + strconv.Itoa(len(c.Attempts))})
 }
 
 // runDialJob dials a due callback. The job is idempotent after a crash at any point: the call's id is committed
@@ -57,7 +57,7 @@ func (s *Service) runDialJob(ctx context.Context, j job.Job) error {
 // claim sets a due callback to dialing with a new call id and returns it. If another callback dials the same number,
 // it returns a job.Retry: the unique index callbacks_dialing allows one per number.
 func (s *Service) claim(ctx context.Context, org string, ref dialJobArgs) (c Callback, err error) {
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		if c, err = getCallback(ctx, tx, org, ref.ID); err != nil {
 			return err
 		}
@@ -65,13 +65,13 @@ func (s *Service) claim(ctx context.Context, org string, ref dialJobArgs) (c Cal
 		if from != callbackScheduled && from != callbackRetry || len(c.Attempts) != ref.N {
 			return nil
 		}
-		if now := s.Clock.Now(); now.After(c.windowEnd) {
+		if now := s.cfg.Clock.Now(); now.After(c.windowEnd) {
 			c.Status = callbackFailed
 		} else {
 			c.Status, c.callID = callbackDialing, db.NewID("call")
 			c.Attempts = append(c.Attempts, CallbackAttempt{At: db.At(now), CallID: c.callID, Result: callbackDialing})
 		}
-		_, err := c.updateStatus(ctx, tx, org, from, s.Clock.Now())
+		_, err := c.updateStatus(ctx, tx, org, from, s.cfg.Clock.Now())
 		return err
 	})
 	var e *op.Error
@@ -87,7 +87,7 @@ func (s *Service) claim(ctx context.Context, org string, ref dialJobArgs) (c Cal
 }
 
 func (s *Service) callExists(ctx context.Context, org, callID string) (bool, error) {
-	_, err := s.Calls.Find(ctx, org, callID)
+	_, err := s.cfg.Calls.Find(ctx, org, callID)
 	if db.IsNone(err) {
 		return false, nil
 	}
@@ -105,7 +105,7 @@ func (s *Service) placeCallback(ctx context.Context, org string, c Callback) err
 	case textOf(c.QueueID) != "":
 		p.ScriptTarget = "queue:" + *c.QueueID
 	}
-	err := s.Calls.Place(ctx, p)
+	err := s.cfg.Calls.Place(ctx, p)
 	var e *op.Error
 	switch {
 	case err == nil:
@@ -119,7 +119,7 @@ func (s *Service) placeCallback(ctx context.Context, org string, c Callback) err
 	if exists || lost != nil { // the call exists: End finishes the attempt
 		return lost
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error { return s.finishAttempt(ctx, tx, org, c.callID, e.Code, false) })
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return s.finishAttempt(ctx, tx, org, c.callID, e.Code, false) })
 }
 
 // CallEnded stores the result of an attempt when its call ends. It implements EndObserver.
@@ -132,11 +132,11 @@ func (s *Service) CallEnded(ctx context.Context, tx db.Querier, e call.Ended, r 
 
 // hangUpIfCanceled ends the call if the callback was canceled between the claim and the placing of its call.
 func (s *Service) hangUpIfCanceled(ctx context.Context, org string, c Callback) error {
-	now, err := getCallback(ctx, s.DB.Read(ctx), org, c.ID)
+	now, err := getCallback(ctx, s.cfg.DB.Read(ctx), org, c.ID)
 	if err != nil || now.Status != callbackCanceled {
 		return err
 	}
-	if _, err = s.Calls.Do(ctx, org, c.callID, call.End{Reason: "callback canceled"}); isStateOrNotFound(err) {
+	if _, err = s.cfg.Calls.Do(ctx, org, c.callID, call.End{Reason: "callback canceled"}); isStateOrNotFound(err) {
 		return nil
 	}
 	return err
@@ -153,7 +153,7 @@ func (s *Service) finishAttempt(ctx context.Context, tx db.Querier, org, callID,
 	if err != nil || c.Origin == "queue" { // package queue reports the result by WriteQueueCallback
 		return err
 	}
-	next := s.Clock.Now().Add(retryDelay(len(c.Attempts)))
+	next := s.cfg.Clock.Now().Add(retryDelay(len(c.Attempts)))
 	switch c.Attempts[len(c.Attempts)-1].Result = result; {
 	case answered:
 		c.Status = callbackCompleted
@@ -163,7 +163,7 @@ func (s *Service) finishAttempt(ctx context.Context, tx db.Querier, org, callID,
 		c.Status = callbackRetry
 	}
 	c.callID = ""
-	if moved, err := c.updateStatus(ctx, tx, org, callbackDialing, s.Clock.Now()); err != nil || !moved || c.Status != callbackRetry {
+	if moved, err := c.updateStatus(ctx, tx, org, callbackDialing, s.cfg.Clock.Now()); err != nil || !moved || c.Status != callbackRetry {
 		return err
 	}
 	return s.enqueueDial(ctx, tx, org, c, next)

@@ -54,7 +54,7 @@ func (s *Service) CreateCallback(ctx context.Context, in *CallbackIn) (*op.Out[C
 		return nil, err
 	}
 	org := access.Org(ctx)
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		if err := insertCallback(ctx, tx, org, c); err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (s *Service) CreateCallback(ctx context.Context, in *CallbackIn) (*op.Out[C
 // newCallback builds the callback of a request, or returns every violation at once.
 func (s *Service) newCallback(ctx context.Context, b CallbackCreate) (Callback, error) {
 	who, _ := access.From(ctx)
-	now := s.Clock.Now()
+	now := s.cfg.Clock.Now()
 	c := Callback{ID: db.NewID("cbk"), ScheduledAt: db.At(now), Status: callbackScheduled, Attempts: []CallbackAttempt{}, MaxAttempts: 3,
 		Origin: "api", Reason: db.Null(b.Reason).Ptr(), OriginCallID: db.Null(b.OriginCallID).Ptr(), CreatedAt: db.At(now),
 		sandbox: who.Environment == access.Sandbox}
@@ -84,7 +84,7 @@ func (s *Service) newCallback(ctx context.Context, b CallbackCreate) (Callback, 
 		wrong = append(wrong, op.Field("reason", "too_long", "at most 200 characters"))
 	}
 	if b.OriginCallID != "" {
-		if _, err := s.Calls.Find(ctx, access.Org(ctx), b.OriginCallID); err != nil {
+		if _, err := s.cfg.Calls.Find(ctx, access.Org(ctx), b.OriginCallID); err != nil {
 			wrong = append(wrong, op.Field("origin_call_id", "not_found", "no such call"))
 		}
 	}
@@ -95,8 +95,8 @@ func (s *Service) newCallback(ctx context.Context, b CallbackCreate) (Callback, 
 func (s *Service) resolveCallbackParties(ctx context.Context, c Callback, b CallbackCreate, wrong []op.Violation) (Callback, error) {
 	who, _ := access.From(ctx)
 	p := call.Placement{Org: who.OrgID, UserID: b.UserID}
-	err := s.Calls.ResolveParties(ctx, &p, &call.CallCreate{To: b.To, From: b.From, FlowID: b.FlowID, QueueID: b.QueueID, UserID: b.UserID},
-		wrong, "must be a number")
+	err := s.cfg.Calls.ResolveParties(ctx, &p, &call.CallCreate{To: b.To, From: b.From, FlowID: b.FlowID, QueueID: b.QueueID,
+		UserID: b.UserID}, wrong, "must be a number")
 	c.QueueID, c.FlowID = db.Null(b.QueueID).Ptr(), db.Null(b.FlowID).Ptr()
 	c.UserID, c.from, c.ToNumber = db.Null(p.UserID).Ptr(), p.From, p.To
 	return c, err
@@ -141,7 +141,7 @@ type OneCallback struct {
 
 // GetCallback returns one callback.
 func (s *Service) GetCallback(ctx context.Context, in *OneCallback) (*op.Out[Callback], error) {
-	c, err := getCallback(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
+	c, err := getCallback(ctx, s.cfg.DB.Read(ctx), access.Org(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (s *Service) GetCallback(ctx context.Context, in *OneCallback) (*op.Out[Cal
 // Canceling twice is not an error.
 func (s *Service) CancelCallback(ctx context.Context, in *OneCallback) error {
 	org, running := access.Org(ctx), ""
-	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		c, err := getCallback(ctx, tx, org, in.ID)
 		if err != nil || c.Status == callbackCanceled {
 			return err
@@ -165,7 +165,7 @@ func (s *Service) CancelCallback(ctx context.Context, in *OneCallback) error {
 		if n := len(c.Attempts); running != "" && n > 0 {
 			c.Attempts[n-1].Result = callbackCanceled
 		}
-		moved, err := c.updateStatus(ctx, tx, org, from, s.Clock.Now())
+		moved, err := c.updateStatus(ctx, tx, org, from, s.cfg.Clock.Now())
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (s *Service) CancelCallback(ctx context.Context, in *OneCallback) error {
 	if err != nil || running == "" {
 		return err
 	}
-	if _, err := s.Calls.Do(ctx, org, running, call.End{Reason: "callback canceled"}); !isStateOrNotFound(err) {
+	if _, err := s.cfg.Calls.Do(ctx, org, running, call.End{Reason: "callback canceled"}); !isStateOrNotFound(err) {
 		return err
 	}
 	return nil // The call ended already, or it is not placed yet: hangUpIfCanceled ends it then.
@@ -207,7 +207,7 @@ func (s *Service) Callbacks(ctx context.Context, in *CallbacksIn) (*op.Out[op.Pa
 	if err != nil {
 		return nil, err
 	}
-	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	view, err := visibility.From(ctx, s.cfg.DB.Read(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -221,12 +221,12 @@ func (s *Service) Callbacks(ctx context.Context, in *CallbacksIn) (*op.Out[op.Pa
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(c Callback) op.Position { return op.Position{Int: c.ScheduledAt.UnixMicro(), ID: c.ID} })
-	return op.WithTotal(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.DB.Read(ctx)) })
+	return op.WithTotal(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.cfg.DB.Read(ctx)) })
 }
 
 func (s *Service) queryCallbacks(ctx context.Context, f *db.Filter) ([]Callback, error) {
 	text, args := f.SQL()
-	rows, err := s.DB.Read(ctx).Query(ctx, text, args...)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list callbacks: %w", err)
 	}

@@ -41,12 +41,12 @@ func (s *Service) WriteQueueCallback(ctx context.Context, tx db.Querier, x Queue
 		return fmt.Errorf("find callback: %w", err)
 	}
 	from := c.Status
-	c.apply(x, db.At(s.Clock.Now()))
+	c.apply(x, db.At(s.cfg.Clock.Now()))
 	const text = `UPDATE callbacks SET queue_id = $3, scheduled_at = $4 WHERE org_id = $1 AND id = $2`
 	if _, err := tx.Exec(ctx, text, x.Org, c.ID, x.QueueID, c.ScheduledAt); err != nil {
 		return fmt.Errorf("write callback: %w", err)
 	}
-	_, err = c.updateStatus(ctx, tx, x.Org, from, s.Clock.Now())
+	_, err = c.updateStatus(ctx, tx, x.Org, from, s.cfg.Clock.Now())
 	return err
 }
 
@@ -69,7 +69,7 @@ func (c *Callback) apply(x QueueCallback, now db.Time) {
 }
 
 func (s *Service) insertQueueCallback(ctx context.Context, tx db.Querier, x QueueCallback) error {
-	now := s.Clock.Now()
+	now := s.cfg.Clock.Now()
 	sandbox, err := call.IsSandbox(ctx, tx, x.Org, x.Origin)
 	if err != nil {
 		return fmt.Errorf("find the origin call of a callback: %w", err)
@@ -99,7 +99,7 @@ func queueCallback(ctx context.Context, q db.Querier, org, origin string) (Callb
 
 // QueueCallbackPlacement returns the call to place for a callback of a queue. The agent's phones ring first.
 func (s *Service) QueueCallbackPlacement(ctx context.Context, org, origin, callID, agent string) (call.Placement, error) {
-	c, err := queueCallback(ctx, s.DB.Read(ctx), org, origin)
+	c, err := queueCallback(ctx, s.cfg.DB.Read(ctx), org, origin)
 	if err != nil {
 		return call.Placement{}, fmt.Errorf("find callback: %w", err)
 	}

@@ -37,14 +37,14 @@ type Config struct {
 
 // Service stores callbacks and dials them. It observes the ends of their calls (call.Service.Observe). It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg       Config
 	observers []Observer
 }
 
 // New returns a Service. Add observers before the first call of another method.
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
-	return &Service{Config: c}
+	return &Service{cfg: c}
 }
 
 // Observe adds an observer.

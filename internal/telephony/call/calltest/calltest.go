@@ -35,11 +35,29 @@ type Org struct {
 	API        *optest.Server
 	ID         string
 	Files      *blob.Dir
+	Jobs       *job.Queue
 	At         time.Time // an hour ago
+
+	// Clock is the clock of all services. Destinations are those of Calls. A test may replace both before its first request.
+	Clock        clock.Clock
+	Destinations call.Destinations
+
+	calls      call.Config
+	recordings recording.Config
+	cdrs       cdr.Config
 }
+
+// Node is the id of the node on which the services run.
+const Node = "node_a"
 
 // New creates an organisation. Each of more builds a service on its calls, and returns the operations that the API has too.
 func New(t *testing.T, d *db.DB, more ...func(*Org) []op.Operation) *Org {
+	t.Helper()
+	return NewWith(t, d, nil, more...)
+}
+
+// NewWith creates an organisation as New does. The function changes the configuration of its calls; nil: no change.
+func NewWith(t *testing.T, d *db.DB, change func(*call.Config), more ...func(*Org) []op.Operation) *Org {
 	t.Helper()
 	b := bus.New()
 	made, err := org.New(d, b, time.Now).Create(context.Background(), "Test", "US")
@@ -50,21 +68,49 @@ func New(t *testing.T, d *db.DB, more ...func(*Org) []op.Operation) *Org {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := call.NewService(call.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b},
-		Jobs: &job.Queue{Bus: b}, Node: "node_a", Links: call.Links{BaseURL: "https://soniq.example"}})
-	o := &Org{T: t, DB: d, Calls: s, ID: made.ID, Files: files, At: time.Now().Add(-time.Hour).Truncate(time.Second)}
-	now := clock.Func(func() time.Time { return s.Now() })
+	o := &Org{T: t, DB: d, ID: made.ID, Files: files, Jobs: &job.Queue{Bus: b}, At: time.Now().Add(-time.Hour).Truncate(time.Second),
+		Clock: clock.OrSystem(nil), Destinations: Destinations{Parse: func(string) (string, error) {
+			return "", op.Fail("destination_not_allowed", "nothing can be dialled here")
+		}}}
+	now := clock.Func(func() time.Time { return o.Clock.Now() })
+	outbox := &event.Outbox{DB: d, Bus: b}
+	o.calls = call.Config{DB: d, Outbox: outbox, Jobs: o.Jobs, Node: Node, Links: call.Links{BaseURL: "https://soniq.example"}, Clock: now,
+		Destinations: currentDestinations{o}}
+	if change != nil {
+		change(&o.calls)
+	}
+	s := call.NewService(o.calls)
 	links := call.Links{BaseURL: "https://soniq.example", Key: []byte("key"), Clock: now}
-	o.Recordings = recording.New(recording.Config{DB: d, Outbox: s.Outbox, Jobs: s.Jobs, Files: files, Calls: s, Node: s.Node, Links: links,
-		Clock: now})
+	o.recordings = recording.Config{DB: d, Outbox: outbox, Jobs: o.Jobs, Files: files, Calls: s, Node: Node, Links: links, Clock: now}
+	o.cdrs = cdr.Config{DB: d, Jobs: o.Jobs, Files: files, Records: s, Links: links, Clock: now}
+	o.Calls, o.Recordings, o.CDRs = s, recording.New(o.recordings), cdr.New(o.cdrs)
 	s.Observe(o.Recordings)
-	o.CDRs = cdr.New(cdr.Config{DB: d, Jobs: s.Jobs, Files: files, Records: s, Links: links, Clock: now})
 	operations := slices.Concat(s.Operations(), s.TagOperations(), o.Recordings.Operations(), o.CDRs.Operations())
 	for _, f := range more {
 		operations = append(operations, f(o)...)
 	}
 	o.API = optest.New(t, d, operations...)
 	return o
+}
+
+// RestartCalls replaces Calls by another service on the same database, as a process does that starts again. The API continues with the
+// first service. The function changes the configuration.
+func (o *Org) RestartCalls(change func(*call.Config)) {
+	change(&o.calls)
+	o.Calls = call.NewService(o.calls)
+	o.Calls.Observe(o.Recordings)
+}
+
+// StoreRecordings replaces Recordings by a service whose files are f. The API continues with the first service.
+func (o *Org) StoreRecordings(f recording.Files) {
+	o.recordings.Files = f
+	o.Recordings = recording.New(o.recordings)
+}
+
+// StoreExports replaces CDRs by a service whose files are f. The API continues with the first service.
+func (o *Org) StoreExports(f call.Files) {
+	o.cdrs.Files = f
+	o.CDRs = cdr.New(o.cdrs)
 }
 
 // Must fails the test if err is not nil.
@@ -207,7 +253,7 @@ func (o *Org) AddSwitch() *Switch {
 	o.T.Helper()
 	x := &Switch{Calls: o.Calls}
 	o.Calls.Switch = x
-	o.Calls.Destinations = Destinations{Parse: func(to string) (string, error) {
+	o.Destinations = Destinations{Parse: func(to string) (string, error) {
 		switch {
 		case to == "911":
 			return "", op.Fail("destination_not_allowed", "a person has to")
@@ -217,6 +263,21 @@ func (o *Org) AddSwitch() *Switch {
 		return "", op.Invalid(op.Field("to", "invalid_e164", "not a valid number"))
 	}}
 	return x
+}
+
+// currentDestinations implements call.Destinations by the Destinations that the organisation has at that time.
+type currentDestinations struct{ o *Org }
+
+func (c currentDestinations) ParseDestination(ctx context.Context, org, to string) (string, error) {
+	return c.o.Destinations.ParseDestination(ctx, org, to)
+}
+
+func (c currentDestinations) ParseNumber(ctx context.Context, org, text string) (string, bool, error) {
+	return c.o.Destinations.ParseNumber(ctx, org, text)
+}
+
+func (c currentDestinations) CheckTarget(ctx context.Context, org, to string) (string, error) {
+	return c.o.Destinations.CheckTarget(ctx, org, to)
 }
 
 // Destinations parses destinations with a function. Numbers are taken as they are. Script targets exist if Targets is true.

@@ -46,7 +46,7 @@ type Config struct {
 }
 
 // Service serves call detail records, as JSON, CSV and files. It is safe for concurrent use.
-type Service struct{ Config }
+type Service struct{ cfg Config }
 
 // New returns a Service.
 func New(c Config) *Service {
@@ -88,7 +88,7 @@ type RecordIn struct {
 
 // GetCDR returns one call detail record.
 func (s *Service) GetCDR(ctx context.Context, in *RecordIn) (*op.Out[call.CDR], error) {
-	r, err := s.Records.FindCDR(ctx, access.Org(ctx), in.ID)
+	r, err := s.cfg.Records.FindCDR(ctx, access.Org(ctx), in.ID)
 	if db.IsNone(err) {
 		return nil, op.NotFound("call detail record")
 	}

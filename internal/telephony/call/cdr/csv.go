@@ -22,7 +22,7 @@ func (s *Service) ListCDRs(ctx context.Context, in *RecordsIn) (*huma.StreamResp
 		}
 		in.Limit = exportBatch
 	}
-	first, err := s.Records.CDRPage(ctx, in.filter(), in.Sort)
+	first, err := s.cfg.Records.CDRPage(ctx, in.filter(), in.Sort)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (s *Service) ListCDRs(ctx context.Context, in *RecordsIn) (*huma.StreamResp
 		h.SetHeader("Cache-Control", "private, no-store")
 		if err := s.writeCSV(ctx, *in, first, h.BodyWriter()); err != nil {
 			if ctx.Err() == nil {
-				s.Log.Error("CSV of call detail records aborted", "err", err)
+				s.cfg.Log.Error("CSV of call detail records aborted", "err", err)
 			}
 			panic(http.ErrAbortHandler) // aborts the response, so that the client sees that the table is incomplete
 		}
@@ -59,7 +59,7 @@ func (s *Service) writeCSV(ctx context.Context, in RecordsIn, page op.Page[call.
 		}
 		in.Cursor = *page.NextCursor
 		var err error
-		if page, err = s.Records.CDRPage(ctx, in.filter(), in.Sort); err != nil {
+		if page, err = s.cfg.Records.CDRPage(ctx, in.filter(), in.Sort); err != nil {
 			return err
 		}
 	}

@@ -130,12 +130,12 @@ func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export
 	if err != nil {
 		return nil, err
 	}
-	if s.StorageQuota != nil {
-		if err := s.StorageQuota.CheckStorage(ctx, e.org); err != nil {
+	if s.cfg.StorageQuota != nil {
+		if err := s.cfg.StorageQuota.CheckStorage(ctx, e.org); err != nil {
 			return nil, err
 		}
 	}
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		var open int
 		const q = `SELECT count(*) FROM cdr_exports WHERE org_id = $1 AND status IN ('queued', 'running')`
 		if err := tx.QueryRow(ctx, q, e.org).Scan(&open); err != nil {
@@ -147,8 +147,8 @@ func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export
 		if err := insertExport(ctx, tx, e); err != nil {
 			return fmt.Errorf("write export: %w", err)
 		}
-		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.org, Queue: JobQueue, Kind: exportKind, Args: exportJobArgs{e.ID}, MaxAttempts: 5,
-			UniqueKey: exportKind + " " + e.ID})
+		return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.org, Queue: JobQueue, Kind: exportKind, Args: exportJobArgs{e.ID},
+			MaxAttempts: 5, UniqueKey: exportKind + " " + e.ID})
 	})
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export
 
 // newExport builds the export of a request, or returns every violation at once.
 func (s *Service) newExport(ctx context.Context, b ExportAsk) (Export, error) {
-	now := db.At(s.Clock.Now())
+	now := db.At(s.cfg.Clock.Now())
 	who, _ := access.From(ctx)
 	e := Export{ID: db.NewID("exp"), org: who.OrgID, user: who.UserID, Status: "queued", Format: b.Format, Filters: b.Filters,
 		Columns: append([]string{}, b.Columns...), CreatedAt: now}
@@ -209,8 +209,8 @@ func (s *Service) GetExport(ctx context.Context, in *ExportRef) (*op.Out[Export]
 	}
 	if e.Status == "ready" {
 		p, _ := access.From(ctx)
-		file := s.Links.Prefix(p.Environment == access.Sandbox) + "/cdr/exports/" + e.ID + "/file"
-		url, until := s.Links.Sign(file, p.Holder(), e.ID, call.SignedURLLife)
+		file := s.cfg.Links.Prefix(p.Environment == access.Sandbox) + "/cdr/exports/" + e.ID + "/file"
+		url, until := s.cfg.Links.Sign(file, p.Holder(), e.ID, call.SignedURLLife)
 		e.URL, e.URLExpiresAt = &url, &until
 	}
 	return op.OK(e)
@@ -218,11 +218,11 @@ func (s *Service) GetExport(ctx context.Context, in *ExportRef) (*op.Out[Export]
 
 // findExport returns an export. After expires_at its status is expired, even if the file is not deleted yet.
 func (s *Service) findExport(ctx context.Context, org, id string) (Export, error) {
-	e, err := getExport(ctx, s.DB.Read(ctx), org, id)
+	e, err := getExport(ctx, s.cfg.DB.Read(ctx), org, id)
 	if db.IsNone(err) {
 		return e, op.NotFound("export")
 	}
-	if err == nil && e.Status == "ready" && !s.Clock.Now().Before(e.ExpiresAt.Time) {
+	if err == nil && e.Status == "ready" && !s.cfg.Clock.Now().Before(e.ExpiresAt.Time) {
 		e.Status = "expired"
 	}
 	return e, err
@@ -236,7 +236,7 @@ type FileIn struct {
 
 // ExportFile sends the file, whole or in the byte ranges that the client requests.
 func (s *Service) ExportFile(ctx context.Context, in *FileIn) (*huma.StreamResponse, error) {
-	org, err := s.Links.Authorize(ctx, in.ID, in.SignedQuery)
+	org, err := s.cfg.Links.Authorize(ctx, in.ID, in.SignedQuery)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +249,7 @@ func (s *Service) ExportFile(ctx context.Context, in *FileIn) (*huma.StreamRespo
 	case e.Status != "ready":
 		return nil, op.State("the export is not ready", e.Status)
 	}
-	f, _, err := s.Files.Open(ctx, e.blob())
+	f, _, err := s.cfg.Files.Open(ctx, e.blob())
 	if err != nil {
 		return nil, fmt.Errorf("open export %s: %w", e.ID, err)
 	}

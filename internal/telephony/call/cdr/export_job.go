@@ -37,7 +37,7 @@ func (s *Service) runExport(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	e, err := getExport(ctx, s.DB.Read(ctx), j.Org, ref.ID)
+	e, err := getExport(ctx, s.cfg.DB.Read(ctx), j.Org, ref.ID)
 	if db.IsNone(err) || err == nil && e.Status != "queued" && e.Status != "running" {
 		return nil
 	}
@@ -50,20 +50,20 @@ func (s *Service) runExport(ctx context.Context, j job.Job) error {
 	case e.ID == "":
 		return err
 	}
-	s.Log.Warn("export failed", "export", e.ID, "org", e.org, "err", err)
+	s.cfg.Log.Warn("export failed", "export", e.ID, "org", e.org, "err", err)
 	why := "the records could not be written; try again"
-	e.Status, e.Error, e.FinishedAt = "failed", &why, db.At(s.Clock.Now())
-	if err := s.Files.Delete(ctx, e.blob()); err != nil {
+	e.Status, e.Error, e.FinishedAt = "failed", &why, db.At(s.cfg.Clock.Now())
+	if err := s.cfg.Files.Delete(ctx, e.blob()); err != nil {
 		return err
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error { return updateExport(ctx, tx, e) })
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return updateExport(ctx, tx, e) })
 }
 
 func (s *Service) writeExport(ctx context.Context, e *Export) error {
 	if err := s.beginExport(ctx, e); err != nil {
 		return err
 	}
-	path, err := s.Files.Path(e.blob())
+	path, err := s.cfg.Files.Path(e.blob())
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
@@ -82,12 +82,12 @@ func (s *Service) writeExport(ctx context.Context, e *Export) error {
 
 // beginExport counts the records and sets the export to running.
 func (s *Service) beginExport(ctx context.Context, e *Export) error {
-	n, err := s.Records.CountCDRs(ctx, e.org, e.Filters.filter(), e.Since, e.Until)
+	n, err := s.cfg.Records.CountCDRs(ctx, e.org, e.Filters.filter(), e.Since, e.Until)
 	if err != nil {
 		return fmt.Errorf("count records to export: %w", err)
 	}
-	e.Status, e.RecordsTotal, e.RecordsDone, e.StartedAt = "running", int64(n), 0, db.At(s.Clock.Now())
-	return s.DB.Tx(ctx, func(tx db.Querier) error { return updateExport(ctx, tx, *e) })
+	e.Status, e.RecordsTotal, e.RecordsDone, e.StartedAt = "running", int64(n), 0, db.At(s.cfg.Clock.Now())
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return updateExport(ctx, tx, *e) })
 }
 
 // writeExportFile writes the records to a file, in the order in which the calls ended, and syncs it.
@@ -118,7 +118,7 @@ func (s *Service) writeExportFile(ctx context.Context, e *Export, path string) e
 func (s *Service) copyRecords(ctx context.Context, e *Export, rows rowWriter) error {
 	var after db.Time
 	for id := ""; ; {
-		some, err := s.Records.CDRsAfter(ctx, e.org, e.Filters.filter(), e.Since, e.Until, after, id, exportBatch)
+		some, err := s.cfg.Records.CDRsAfter(ctx, e.org, e.Filters.filter(), e.Since, e.Until, after, id, exportBatch)
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (s *Service) copyRecords(ctx context.Context, e *Export, rows rowWriter) er
 		if len(some) < exportBatch {
 			return nil
 		}
-		if err := s.DB.Tx(ctx, func(tx db.Querier) error { return updateExport(ctx, tx, *e) }); err != nil {
+		if err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return updateExport(ctx, tx, *e) }); err != nil {
 			return err
 		}
 	}
@@ -140,12 +140,13 @@ func (s *Service) copyRecords(ctx context.Context, e *Export, rows rowWriter) er
 
 // finishExport sets the export to ready and enqueues the job that deletes the file at expires_at.
 func (s *Service) finishExport(ctx context.Context, e *Export) error {
-	e.Status, e.FinishedAt, e.ExpiresAt, e.RecordsTotal = "ready", db.At(s.Clock.Now()), db.At(s.Clock.Now().Add(exportLife)), e.RecordsDone
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	e.Status, e.FinishedAt, e.ExpiresAt, e.RecordsTotal = "ready", db.At(s.cfg.Clock.Now()), db.At(s.cfg.Clock.Now().Add(exportLife)),
+		e.RecordsDone
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		if err := updateExport(ctx, tx, *e); err != nil {
 			return err
 		}
-		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.org, Queue: JobQueue, Kind: expireKind, Args: exportJobArgs{e.ID},
+		return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.org, Queue: JobQueue, Kind: expireKind, Args: exportJobArgs{e.ID},
 			RunAt: e.ExpiresAt.Time})
 	})
 }
@@ -163,13 +164,13 @@ func (s *Service) expireExport(ctx context.Context, j job.Job) error {
 	if e.Status != "expired" {
 		return nil
 	}
-	if err := s.MayDelete.Check(); err != nil {
+	if err := s.cfg.MayDelete.Check(); err != nil {
 		return err
 	}
-	if err := s.Files.Delete(ctx, e.blob()); err != nil {
+	if err := s.cfg.Files.Delete(ctx, e.blob()); err != nil {
 		return fmt.Errorf("delete export %s: %w", e.ID, err)
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		_, err := tx.Exec(ctx, `UPDATE cdr_exports SET status = 'expired' WHERE org_id = $1 AND id = $2`, e.org, e.ID)
 		return err
 	})
@@ -183,7 +184,7 @@ func (s *Service) InvalidateExports(ctx context.Context, tx db.Querier, org stri
 		return fmt.Errorf("begin exports again: %w", err)
 	}
 	const ready = `UPDATE cdr_exports SET expires_at = $2 WHERE org_id = $1 AND status = 'ready' AND expires_at > $2 RETURNING id`
-	rows, err := tx.Query(ctx, ready, org, db.At(s.Clock.Now()))
+	rows, err := tx.Query(ctx, ready, org, db.At(s.cfg.Clock.Now()))
 	if err != nil {
 		return fmt.Errorf("end exports: %w", err)
 	}
@@ -199,7 +200,7 @@ func (s *Service) InvalidateExports(ctx context.Context, tx db.Querier, org stri
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(specs) == 0 {
 		return err
 	}
-	return s.Jobs.Enqueue(ctx, tx, specs...)
+	return s.cfg.Jobs.Enqueue(ctx, tx, specs...)
 }
 
 func insertExport(ctx context.Context, tx db.Querier, e Export) error {

@@ -40,7 +40,7 @@ func TestExport_RestartsAfterErasure(t *testing.T) {
 		o.InsertEndedCalls(3)
 		ctx := context.Background()
 		var begun atomic.Int32
-		o.CDRs.Files = hookedFiles{o.Files, func() {
+		o.StoreExports(hookedFiles{o.Files, func() {
 			if begun.Add(1) > 1 {
 				return
 			}
@@ -57,7 +57,7 @@ func TestExport_RestartsAfterErasure(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		}}
+		}})
 		o.runExports()
 		lines := o.exportLines(o.Do("POST", "/cdr/exports", map[string]any{"since": "2000-01-01", "until": "2999-01-01", "format": "csv"}).Want(202).Text("id"))
 		if text := strings.Join(lines, "\n"); len(lines) != 3 || strings.Contains(text, "+12025550001") || !strings.Contains(text, "+12025550002") {

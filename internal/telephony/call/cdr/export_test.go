@@ -30,7 +30,7 @@ func newCDROrg(t *testing.T, d *db.DB) *cdrOrg {
 // runExports starts the worker that writes exports.
 func (o *cdrOrg) runExports() *job.Runner {
 	o.T.Helper()
-	r := &job.Runner{DB: o.Calls.DB, Queue: o.Calls.Jobs, Name: cdr.JobQueue, Node: "node_a", Log: slog.New(slog.DiscardHandler),
+	r := &job.Runner{DB: o.DB, Queue: o.Jobs, Name: cdr.JobQueue, Node: "node_a", Log: slog.New(slog.DiscardHandler),
 		Options: job.Options{Workers: 2, PerLane: 1, Timeout: time.Minute}}
 	o.CDRs.Handle(r)
 	o.Must(r.Start(context.Background()))
@@ -79,7 +79,7 @@ func TestExport_CSVAndJSONLines(t *testing.T) {
 			}
 			return a.Text("id")
 		}
-		o.Calls.Clock = clock.Func(func() time.Time { return o.At.Add(time.Hour) })
+		o.Clock = clock.Func(func() time.Time { return o.At.Add(time.Hour) })
 		all, some := ask(nil), ask(map[string]any{"format": "jsonl", "columns": []string{"call_id", "from_number", "contact.name"}, "filters": map[string]any{"from_number": "+12025550007"}})
 		o.Do("GET", "/cdr/exports/"+all+"/file", nil).Want(409).Refused("invalid_state")
 		o.runExports()
@@ -163,7 +163,7 @@ func (o *cdrOrg) waitFileGone(name string) {
 	tick, late := time.NewTicker(20*time.Millisecond), time.After(2*time.Minute)
 	defer tick.Stop()
 	for {
-		f, _, err := o.CDRs.Files.Open(context.Background(), name)
+		f, _, err := o.Files.Open(context.Background(), name)
 		if err != nil {
 			return
 		}

@@ -45,7 +45,7 @@ type Config struct {
 
 // Service sets dispositions. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg       Config
 	observers []Observer
 }
 
@@ -53,7 +53,7 @@ type Service struct {
 func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c)
-	return &Service{Config: c}
+	return &Service{cfg: c}
 }
 
 // Observe adds an observer. Call it before the first request.
@@ -94,7 +94,7 @@ func (s *Service) Set(ctx context.Context, in *SetIn) (*op.Out[CallDisposition],
 		}
 	}
 	out := CallDisposition{CallID: in.ID, Code: in.Body.Code}
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		now, err := lockCall(ctx, tx, org, in.ID)
 		if err != nil {
 			return err
@@ -150,7 +150,7 @@ func (s *Service) labelOf(ctx context.Context, tx db.Querier, org, queue, code s
 	if code == "" || queue == "" {
 		return code, nil
 	}
-	all, err := s.Queues.Outcomes(ctx, tx, org, queue)
+	all, err := s.cfg.Queues.Outcomes(ctx, tx, org, queue)
 	if err != nil || len(all) == 0 {
 		return code, err
 	}
@@ -168,7 +168,7 @@ func (s *Service) labelOf(ctx context.Context, tx db.Querier, org, queue, code s
 func (s *Service) store(ctx context.Context, tx db.Querier, org, id, code, label string) error {
 	const q = `UPDATE calls SET disposition = $3, disposition_label = $4, disposition_by = $5, disposition_at = $6
 		WHERE org_id = $1 AND id = $2`
-	_, err := tx.Exec(ctx, q, org, id, db.Null(code), db.Null(label), db.AsJSON(call.AuthorOf(ctx)), db.At(s.Clock.Now()))
+	_, err := tx.Exec(ctx, q, org, id, db.Null(code), db.Null(label), db.AsJSON(call.AuthorOf(ctx)), db.At(s.cfg.Clock.Now()))
 	if err != nil {
 		return fmt.Errorf("set disposition of call %s: %w", id, err)
 	}

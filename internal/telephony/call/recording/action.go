@@ -43,12 +43,12 @@ func (s *Service) RecordCall(ctx context.Context, in *RecordCallIn) (*op.Out[cal
 			c.Channels = in.Body.Channels
 		}
 	}
-	return s.Calls.RunAction(ctx, in.ActionIn, c)
+	return s.cfg.Calls.RunAction(ctx, in.ActionIn, c)
 }
 
 // StopRecord ends the recording; it becomes available while the call goes on.
 func (s *Service) StopRecord(ctx context.Context, in *call.EmptyIn) (*op.Out[call.Call], error) {
-	return s.Calls.RunAction(ctx, in.ActionIn, call.StopRecording{})
+	return s.cfg.Calls.RunAction(ctx, in.ActionIn, call.StopRecording{})
 }
 
 // PauseIn holds the input of PauseRecord.
@@ -70,10 +70,10 @@ func (s *Service) PauseRecord(ctx context.Context, in *PauseIn) (*op.Out[call.Ca
 			c.Reason = in.Body.Reason
 		}
 	}
-	return s.Calls.RunAction(ctx, in.ActionIn, c)
+	return s.cfg.Calls.RunAction(ctx, in.ActionIn, c)
 }
 
 // ResumeRecord ends a pause of the recording.
 func (s *Service) ResumeRecord(ctx context.Context, in *call.EmptyIn) (*op.Out[call.Call], error) {
-	return s.Calls.RunAction(ctx, in.ActionIn, call.ResumeRecording{})
+	return s.cfg.Calls.RunAction(ctx, in.ActionIn, call.ResumeRecording{})
 }

@@ -24,7 +24,7 @@ const webhookURLLife = 9 * 24 * time.Hour
 
 // signURL sets the recording's URL to one that needs no credential until life has passed.
 func (s *Service) signURL(maker access.Holder, r *Recording, sandbox bool, life time.Duration) {
-	url, until := s.Links.Sign(s.Links.Audio(r.ID, sandbox), maker, r.ID, life)
+	url, until := s.cfg.Links.Sign(s.cfg.Links.Audio(r.ID, sandbox), maker, r.ID, life)
 	r.URL, r.URLExpiresAt = &url, &until
 }
 
@@ -44,7 +44,7 @@ type RecordingOfIn struct {
 // RecordingOf returns the latest recording of a call as JSON, or redirects the client to its audio.
 func (s *Service) RecordingOf(ctx context.Context, in *RecordingOfIn) (*huma.StreamResponse, error) {
 	org := access.Org(ctx)
-	r, err := recordingOf(ctx, s.DB.Read(ctx), org, in.ID)
+	r, err := recordingOf(ctx, s.cfg.DB.Read(ctx), org, in.ID)
 	if db.IsNone(err) {
 		return nil, s.noRecording(ctx, org, in.ID)
 	}
@@ -61,7 +61,7 @@ func (s *Service) RecordingOf(ctx context.Context, in *RecordingOfIn) (*huma.Str
 // noRecording returns the error for a call without a recording: "call not found", or recording_not_found with the
 // reason not_answered or not_recorded.
 func (s *Service) noRecording(ctx context.Context, org, id string) error {
-	c, err := s.Calls.Find(ctx, org, id)
+	c, err := s.cfg.Calls.Find(ctx, org, id)
 	if db.IsNone(err) {
 		return op.NotFound("call")
 	}
@@ -123,16 +123,17 @@ func (s *Service) Recordings(ctx context.Context, in *RecordingsIn) (*op.Out[op.
 		return nil, err
 	}
 	const text = `SELECT ` + recordingColumns + ` FROM recordings WHERE org_id = $1`
-	view, err := visibility.From(ctx, s.DB.Read(ctx))
+	view, err := visibility.From(ctx, s.cfg.DB.Read(ctx))
 	if err != nil {
 		return nil, err
 	}
-	f := view.Narrow(db.Where(text, org), "call_id").Equal("call_id", in.CallID).In("status", in.Status).Between("started_at", since, until).
+	f := view.Narrow(db.Where(text, org), "call_id").Equal("call_id", in.CallID).In("status", in.Status).Between("started_at", since,
+		until).
 		And("duration_seconds >= ?", in.MinDuration)
 	if in.LegalHold != "" {
 		f.And("legal_hold = ?", in.LegalHold == "true")
 	}
-	total, err := in.Total(ctx, s.DB.Read(ctx), f)
+	total, err := in.Total(ctx, s.cfg.DB.Read(ctx), f)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (s *Service) Recordings(ctx context.Context, in *RecordingsIn) (*op.Out[op.
 
 func (s *Service) listRecordings(ctx context.Context, f *db.Filter) ([]Recording, error) {
 	text, args := f.SQL()
-	rows, err := s.DB.Read(ctx).Query(ctx, text, args...)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list recordings: %w", err)
 	}
@@ -176,7 +177,7 @@ type GetRecordingIn struct {
 // GetRecording returns one recording.
 func (s *Service) GetRecording(ctx context.Context, in *GetRecordingIn) (*op.Out[Recording], error) {
 	org := access.Org(ctx)
-	r, err := getRecording(ctx, s.DB.Read(ctx), org, in.ID)
+	r, err := getRecording(ctx, s.cfg.DB.Read(ctx), org, in.ID)
 	if db.IsNone(err) {
 		return nil, op.NotFound("recording")
 	}
@@ -197,11 +198,11 @@ type AudioIn struct {
 
 // Audio sends the audio, whole or in the byte ranges that the client requests.
 func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse, error) {
-	org, err := s.Links.Authorize(ctx, in.ID, in.SignedQuery)
+	org, err := s.cfg.Links.Authorize(ctx, in.ID, in.SignedQuery)
 	if err != nil {
 		return nil, err
 	}
-	r, err := getRecording(ctx, s.DB.Read(ctx), org, in.ID)
+	r, err := getRecording(ctx, s.cfg.DB.Read(ctx), org, in.ID)
 	if db.IsNone(err) {
 		return nil, op.NotFound("recording")
 	}
@@ -211,7 +212,7 @@ func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse,
 	if r.Status != "available" {
 		return nil, notReady(r)
 	}
-	f, _, err := s.Files.Open(ctx, r.blob)
+	f, _, err := s.cfg.Files.Open(ctx, r.blob)
 	if err != nil {
 		return nil, fmt.Errorf("open recording %s: %w", r.ID, err)
 	}
@@ -226,7 +227,7 @@ func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse,
 // (webhookURLLife), as long as the maker may read it. Any other URL is returned unchanged.
 func (s *Service) SignedURL(maker access.Holder, address string) string {
 	for _, sandbox := range []bool{false, true} {
-		id, ok := strings.CutPrefix(address, s.Links.Prefix(sandbox)+"/recordings/")
+		id, ok := strings.CutPrefix(address, s.cfg.Links.Prefix(sandbox)+"/recordings/")
 		if id, ends := strings.CutSuffix(id, "/audio"); ok && ends {
 			r := Recording{ID: id}
 			s.signURL(maker, &r, sandbox, webhookURLLife)

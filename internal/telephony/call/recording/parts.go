@@ -23,7 +23,7 @@ type Part struct {
 // Parts lists the recordings of a call in the order of their start.
 func (s *Service) Parts(ctx context.Context, org, callID string) ([]Part, error) {
 	const q = `SELECT id, blob, started_at, status, node, redaction FROM recordings WHERE org_id = $1 AND call_id = $2 ORDER BY started_at, id`
-	rows, err := s.DB.Read(ctx).Query(ctx, q, org, callID)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, q, org, callID)
 	if err != nil {
 		return nil, fmt.Errorf("list recordings of call %s: %w", callID, err)
 	}
@@ -37,7 +37,8 @@ func (s *Service) Parts(ctx context.Context, org, callID string) ([]Part, error)
 			return nil, err
 		}
 		p.StartedAt = started.Time
-		p.Available = status == "available" || status == "processing" && p.Pending() || status == "failed" && p.Redaction == redactionWithheld
+		p.Available = status == "available" || status == "processing" && p.Pending() ||
+			status == "failed" && p.Redaction == redactionWithheld
 		all = append(all, p)
 	}
 	return all, rows.Err()
@@ -48,7 +49,7 @@ func (p Part) Pending() bool { return p.Redaction == redactionPending }
 
 // Open opens the audio of an available recording.
 func (s *Service) Open(ctx context.Context, p Part) (io.ReadSeekCloser, int64, error) {
-	return s.Files.Open(ctx, p.Name)
+	return s.cfg.Files.Open(ctx, p.Name)
 }
 
 // recordingsDone reports whether a call has ended and none of its recordings is in progress, and whether any
@@ -81,4 +82,4 @@ func (s *Service) FinishRecordings(ctx context.Context, tx db.Querier, org, call
 }
 
 // Path returns the path of a recording's file.
-func (s *Service) Path(p Part) (string, error) { return s.Files.Path(p.Name) }
+func (s *Service) Path(p Part) (string, error) { return s.cfg.Files.Path(p.Name) }

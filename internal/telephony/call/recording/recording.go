@@ -61,12 +61,12 @@ func (s *Service) insertRecording(ctx context.Context, tx db.Querier, org, callI
 	const q = `INSERT INTO recordings (org_id, id, call_id, status, format, channels, sample_rate_hz, duration_seconds, size_bytes,
 			blob, pauses, consent, started_by, legal_hold, retention_until, started_at, node)
 		VALUES ($1, $2, $3, 'recording', 'wav', $10, $11, 0, 0, $4, '[]', $5, $6, FALSE, $7, $8, $9) ON CONFLICT DO NOTHING`
-	_, err := tx.Exec(ctx, q, org, r.ID, callID, r.Name, r.Consent, r.Trigger, until, db.At(at), s.Node, cmp.Or(r.Channels, 2),
+	_, err := tx.Exec(ctx, q, org, r.ID, callID, r.Name, r.Consent, r.Trigger, until, db.At(at), s.cfg.Node, cmp.Or(r.Channels, 2),
 		cmp.Or(r.SampleRate, 8000))
 	if err != nil {
 		return fmt.Errorf("start recording: %w", err)
 	}
-	return s.Calls.SetRecordingReady(ctx, tx, org, callID, "", false)
+	return s.cfg.Calls.SetRecordingReady(ctx, tx, org, callID, "", false)
 }
 
 // StopRecordings ends the recordings of a call that are in progress. It implements call.RecordingStore.
@@ -83,12 +83,12 @@ func (s *Service) StopRecordings(ctx context.Context, tx db.Querier, org, callID
 //
 // If numbers are to be removed from recordings, the recording stays in processing, and Redact or Withhold finish it.
 func (s *Service) Recorded(ctx context.Context, org, callID, id string, a call.Audio, then call.OnRecorded) error {
-	policy, err := s.Redactions.Redaction(ctx, org)
+	policy, err := s.cfg.Redactions.Redaction(ctx, org)
 	if err != nil {
 		return fmt.Errorf("finish recording %s: %w", id, err)
 	}
-	written := s.DB.TxAsync(ctx, func(tx db.Querier) error {
-		if err := s.Calls.Lock(ctx, tx, org, callID); err != nil {
+	written := s.cfg.DB.TxAsync(ctx, func(tx db.Querier) error {
+		if err := s.cfg.Calls.Lock(ctx, tx, org, callID); err != nil {
 			return err
 		}
 		changed, err := s.finishRecording(ctx, tx, org, callID, id, a, policy.Audio)
@@ -111,7 +111,7 @@ func (s *Service) Recorded(ctx context.Context, org, callID, id string, a call.A
 
 func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callID, id string, a call.Audio, redact bool) (bool, error) {
 	status, redaction, fault := "available", "", recordingFault(a)
-	available := db.At(s.Clock.Now())
+	available := db.At(s.cfg.Clock.Now())
 	switch {
 	case a.Err != nil:
 		status, available = "failed", db.Time{}
@@ -124,7 +124,7 @@ func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callI
 		WHERE org_id = $1 AND id = $2 AND status IN ('recording', 'paused', 'processing') AND redaction = '' RETURNING pauses`
 	var pauses db.JSON[[]call.Pause]
 	err := tx.QueryRow(ctx, q, org, id, status, wholeSeconds(a.Duration), a.Size, db.Null(a.SHA256), available, faultText(fault),
-		db.At(s.Clock.Now()), intOrNull(a.Channels), intOrNull(a.SampleRate), a.Missing.Milliseconds(), redaction).Scan(&pauses)
+		db.At(s.cfg.Clock.Now()), intOrNull(a.Channels), intOrNull(a.SampleRate), a.Missing.Milliseconds(), redaction).Scan(&pauses)
 	if db.IsNone(err) {
 		return false, nil
 	}
@@ -137,7 +137,7 @@ func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callI
 	if redact {
 		return true, nil
 	}
-	return true, s.Calls.SetRecordingReady(ctx, tx, org, callID, id, true)
+	return true, s.cfg.Calls.SetRecordingReady(ctx, tx, org, callID, id, true)
 }
 
 // closePause ends a pause that lasted until the end of the recording.
@@ -170,7 +170,8 @@ func recordingFault(a call.Audio) *event.Fault {
 	case a.Err != nil:
 		return event.NewFault("recording_failed", a.Err)
 	case a.Missing > 0:
-		return &event.Fault{Code: "recording_truncated", Message: fmt.Sprintf("%s; %d s of audio are missing", a.Cut, missingSeconds(a.Missing))}
+		return &event.Fault{Code: "recording_truncated", Message: fmt.Sprintf("%s; %d s of audio are missing", a.Cut,
+			missingSeconds(a.Missing))}
 	}
 	return nil
 }
@@ -192,10 +193,10 @@ func (s *Service) publishRecording(ctx context.Context, tx db.Querier, org, call
 		if err != nil {
 			return err
 		}
-		url := s.Links.Audio(id, sandbox)
+		url := s.cfg.Links.Audio(id, sandbox)
 		e.RecordingURL = &url
 	}
-	return s.Outbox.Publish(ctx, tx, org, e)
+	return s.cfg.Outbox.Publish(ctx, tx, org, e)
 }
 
 const recordingColumns = `id, call_id, status, format, channels, sample_rate_hz, duration_seconds, size_bytes, blob, pauses, consent,
@@ -252,12 +253,12 @@ func recordingOf(ctx context.Context, q db.Querier, org, callID string) (Recordi
 
 // File opens the audio of a call's available recording, or returns db.ErrNone.
 func (s *Service) File(ctx context.Context, org, callID string) (io.ReadSeekCloser, int64, error) {
-	r, err := recordingOf(ctx, s.DB.Read(ctx), org, callID)
+	r, err := recordingOf(ctx, s.cfg.DB.Read(ctx), org, callID)
 	if err != nil {
 		return nil, 0, err
 	}
 	if r.Status != "available" {
 		return nil, 0, db.ErrNone
 	}
-	return s.Files.Open(ctx, r.blob)
+	return s.cfg.Files.Open(ctx, r.blob)
 }

@@ -28,7 +28,7 @@ func (s *Service) Recover(ctx context.Context, salvage call.RecoverRecording, th
 		if carried(r.org, r.callID) && r.status != "processing" {
 			continue
 		}
-		path, err := s.Files.Path(r.blob)
+		path, err := s.cfg.Files.Path(r.blob)
 		if err != nil {
 			return err
 		}
@@ -43,10 +43,10 @@ func (s *Service) Recover(ctx context.Context, salvage call.RecoverRecording, th
 
 // Adopt makes the recordings that another node left open those of this one, which has their files. Recover then finishes them.
 func (s *Service) Adopt(ctx context.Context, node string) error {
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: everything that a node held
 		const q = `UPDATE recordings SET node = $1 WHERE node = $2 AND status IN ('recording', 'paused', 'processing')`
-		if _, err := tx.Exec(ctx, q, s.Node, node); err != nil {
+		if _, err := tx.Exec(ctx, q, s.cfg.Node, node); err != nil {
 			return fmt.Errorf("adopt recordings of node %s: %w", node, err)
 		}
 		return nil
@@ -57,7 +57,7 @@ func (s *Service) interruptedRecordings(ctx context.Context) ([]interruptedRecor
 	// tenant: recovery of everything this node held
 	const q = `SELECT org_id, id, call_id, blob, status FROM recordings WHERE node = $1 AND status IN ('recording', 'paused', 'processing')
 		AND redaction = ''`
-	rows, err := s.DB.Read(ctx).Query(ctx, q, s.Node)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, q, s.cfg.Node)
 	if err != nil {
 		return nil, err
 	}

@@ -44,11 +44,11 @@ func (r Recording) failure() string {
 }
 
 // IsLocal reports whether this server has the file of a recording.
-func (s *Service) IsLocal(p Part) bool { return p.Node == s.Node }
+func (s *Service) IsLocal(p Part) bool { return p.Node == s.cfg.Node }
 
 // Redact replaces parts of a recording by silence, and makes it available if it waited for that. It can be repeated.
 func (s *Service) Redact(ctx context.Context, org, callID string, p Part, parts []Redaction) error {
-	r, err := getRecording(ctx, s.DB.Read(ctx), org, p.ID)
+	r, err := getRecording(ctx, s.cfg.DB.Read(ctx), org, p.ID)
 	if err != nil {
 		return fmt.Errorf("read recording %s: %w", p.ID, err)
 	}
@@ -60,15 +60,15 @@ func (s *Service) Redact(ctx context.Context, org, callID string, p Part, parts 
 	if err != nil {
 		return fmt.Errorf("remove numbers from recording %s: %w", p.ID, err)
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
-		if err := s.Calls.Lock(ctx, tx, org, callID); err != nil {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
+		if err := s.cfg.Calls.Lock(ctx, tx, org, callID); err != nil {
 			return err
 		}
 		const q = `UPDATE recordings SET redactions = $3, redaction = 'done', sha256 = $4, size_bytes = $5, status = 'available',
 				available_at = COALESCE(available_at, $6), error = CASE WHEN redaction = 'withheld' THEN NULL ELSE error END
 			WHERE org_id = $1 AND id = $2 AND (status = 'available' OR redaction IN ('pending', 'withheld') AND status <> 'deleted')`
 		var n int64
-		err := db.Affected(ctx, tx, &n, q, org, p.ID, db.AsJSON(all), sum, size, db.At(s.Clock.Now()))
+		err := db.Affected(ctx, tx, &n, q, org, p.ID, db.AsJSON(all), sum, size, db.At(s.cfg.Clock.Now()))
 		if err != nil || n == 0 || r.Status == "available" {
 			return err
 		}
@@ -80,8 +80,8 @@ func (s *Service) Redact(ctx context.Context, org, callID string, p Part, parts 
 func (s *Service) Withhold(ctx context.Context, org, callID string, p Part, reason string) error {
 	fault := &event.Fault{Code: "redaction_failed", Message: "card and account numbers could not be removed from the recording (" + reason +
 		"): make its transcript again with POST /transcripts/{id}/retry once that is mended"}
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
-		if err := s.Calls.Lock(ctx, tx, org, callID); err != nil {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
+		if err := s.cfg.Calls.Lock(ctx, tx, org, callID); err != nil {
 			return err
 		}
 		const q = `UPDATE recordings SET redaction = 'withheld', status = 'failed', error = $3
@@ -91,7 +91,8 @@ func (s *Service) Withhold(ctx context.Context, org, callID string, p Part, reas
 		if err != nil || n == 0 {
 			return err
 		}
-		return s.Outbox.Publish(ctx, tx, org, event.CallRecording{CallID: callID, RecordingID: p.ID, Status: "failed", Format: "wav", Error: fault})
+		return s.cfg.Outbox.Publish(ctx, tx, org, event.CallRecording{CallID: callID, RecordingID: p.ID, Status: "failed", Format: "wav",
+			Error: fault})
 	})
 }
 
@@ -101,7 +102,7 @@ func (s *Service) release(ctx context.Context, tx db.Querier, org, callID, id st
 	if err != nil {
 		return fmt.Errorf("read recording %s: %w", id, err)
 	}
-	if err := s.Calls.SetRecordingReady(ctx, tx, org, callID, id, true); err != nil {
+	if err := s.cfg.Calls.SetRecordingReady(ctx, tx, org, callID, id, true); err != nil {
 		return err
 	}
 	e := event.CallRecording{CallID: callID, RecordingID: id, Status: r.Status, DurationSeconds: r.DurationSeconds, Channels: r.Channels,
@@ -110,9 +111,9 @@ func (s *Service) release(ctx context.Context, tx db.Querier, org, callID, id st
 	if err != nil {
 		return err
 	}
-	url := s.Links.Audio(id, sandbox)
+	url := s.cfg.Links.Audio(id, sandbox)
 	e.RecordingURL = &url
-	return s.Outbox.Publish(ctx, tx, org, e)
+	return s.cfg.Outbox.Publish(ctx, tx, org, e)
 }
 
 // mergeRedactions returns the parts of both lists, in order and without duplicates.
@@ -126,7 +127,7 @@ func mergeRedactions(a, b []Redaction) []Redaction {
 
 // silence rewrites a file with parts of all channels replaced by silence, and returns its checksum and size.
 func (s *Service) silence(ctx context.Context, name string, parts []Redaction) (sum string, size int64, err error) {
-	f, whole, err := s.Files.Open(ctx, name)
+	f, whole, err := s.cfg.Files.Open(ctx, name)
 	if err != nil {
 		return "", 0, err
 	}
@@ -143,7 +144,7 @@ func (s *Service) silence(ctx context.Context, name string, parts []Redaction) (
 	}
 	hash := sha256.New()
 	quiet := &silencer{from: f, layout: l, parts: parts}
-	if size, err = s.Files.Put(ctx, name, io.TeeReader(quiet, hash)); err != nil {
+	if size, err = s.cfg.Files.Put(ctx, name, io.TeeReader(quiet, hash)); err != nil {
 		return "", 0, err
 	}
 	return hex.EncodeToString(hash.Sum(nil)), size, nil

@@ -48,7 +48,7 @@ type KeepPatch struct {
 func (s *Service) UpdateRecording(ctx context.Context, in *KeepIn) (*op.Out[Recording], error) {
 	org := access.Org(ctx)
 	var r Recording
-	err := s.DB.Tx(ctx, func(tx db.Querier) (err error) {
+	err := s.cfg.DB.Tx(ctx, func(tx db.Querier) (err error) {
 		if r, err = findRecording(ctx, tx, org, in.ID); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (s *Service) applyPatch(r *Recording, p KeepPatch) error {
 	if p.LegalHold.Null {
 		wrong = append(wrong, op.Field("legal_hold", "required", "must be true or false"))
 	}
-	if p.RetentionUntil.Set && !p.RetentionUntil.Null && !p.RetentionUntil.V.After(s.Clock.Now()) {
+	if p.RetentionUntil.Set && !p.RetentionUntil.Null && !p.RetentionUntil.V.After(s.cfg.Clock.Now()) {
 		wrong = append(wrong, op.Field("retention_until", "out_of_range", "must lie in the future; DELETE removes a recording now"))
 	}
 	if len(wrong) > 0 {
@@ -106,7 +106,7 @@ func findRecording(ctx context.Context, q db.Querier, org, id string) (Recording
 // not an error. A recording under legal hold is refused.
 func (s *Service) DeleteRecording(ctx context.Context, in *GetRecordingIn) error {
 	org := access.Org(ctx)
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		r, err := findRecording(ctx, tx, org, in.ID)
 		switch {
 		case err != nil:
@@ -129,7 +129,7 @@ func (s *Service) tombstone(ctx context.Context, tx db.Querier, org string, r Re
 	if _, err := tx.Exec(ctx, mark, org, r.ID); err != nil {
 		return err
 	}
-	if err := s.Calls.SetRecordingReady(ctx, tx, org, r.CallID, r.ID, false); err != nil {
+	if err := s.cfg.Calls.SetRecordingReady(ctx, tx, org, r.CallID, r.ID, false); err != nil {
 		return err
 	}
 	for _, o := range s.observers {
@@ -137,7 +137,7 @@ func (s *Service) tombstone(ctx context.Context, tx db.Querier, org string, r Re
 			return err
 		}
 	}
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: call.JobQueue, Kind: removeKind, Args: removeJobArgs{r.blob},
+	return s.cfg.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: call.JobQueue, Kind: removeKind, Args: removeJobArgs{r.blob},
 		UniqueKey: removeKind + " " + r.ID})
 }
 
@@ -147,7 +147,7 @@ func (s *Service) removeAudio(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	return s.Files.Delete(ctx, ref.Name)
+	return s.cfg.Files.Delete(ctx, ref.Name)
 }
 
 // sweepBatch is how many recordings one transaction deletes.
@@ -178,7 +178,7 @@ func (s *Service) expiredRecordings(ctx context.Context, now time.Time) ([]owned
 	const q = `SELECT org_id, id, call_id, blob FROM recordings
 		WHERE retention_until < $1 AND retention_until IS NOT NULL AND legal_hold = FALSE AND status IN ('available', 'failed')
 		ORDER BY retention_until LIMIT $2`
-	rows, err := s.DB.Read(ctx).Query(ctx, q, db.At(now), sweepBatch)
+	rows, err := s.cfg.DB.Read(ctx).Query(ctx, q, db.At(now), sweepBatch)
 	if err != nil {
 		return nil, fmt.Errorf("find recordings past their retention: %w", err)
 	}
@@ -197,7 +197,7 @@ func (s *Service) expiredRecordings(ctx context.Context, now time.Time) ([]owned
 // deleteExpired deletes recordings. It reads each again in the transaction, and skips it if a legal hold was set
 // meanwhile.
 func (s *Service) deleteExpired(ctx context.Context, due []ownedRecording) error {
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		for _, r := range due {
 			now, err := getRecording(ctx, tx, r.org, r.ID)
 			if err != nil {

@@ -60,8 +60,8 @@ func (f deleteRecorder) Delete(ctx context.Context, name string) error {
 func (o *recordingOrg) runJobsUntilRemoved() {
 	o.T.Helper()
 	files := deleteRecorder{o.Files, make(chan string, 2)}
-	o.Recordings.Files = files
-	r := &job.Runner{DB: o.DB, Queue: o.Calls.Jobs, Name: call.JobQueue, Node: "node_a", Log: slog.New(slog.DiscardHandler),
+	o.StoreRecordings(files)
+	r := &job.Runner{DB: o.DB, Queue: o.Jobs, Name: call.JobQueue, Node: "node_a", Log: slog.New(slog.DiscardHandler),
 		Options: job.Options{Workers: 1, PerLane: 1, Timeout: time.Minute}}
 	o.Recordings.Handle(r)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)

@@ -57,7 +57,7 @@ type Files interface {
 
 // Service stores recordings and serves their API. It is the RecordingStore of a call.Service. It is safe for concurrent use.
 type Service struct {
-	Config
+	cfg       Config
 	observers []Observer
 }
 
@@ -65,8 +65,11 @@ type Service struct {
 func New(c Config) *Service {
 	c.Redactions = redact.OrOff(c.Redactions)
 	c.Clock, c.Links.Clock = clock.OrSystem(c.Clock), clock.OrSystem(c.Links.Clock)
-	return &Service{Config: c}
+	return &Service{cfg: c}
 }
+
+// AudioURL returns the URL of the audio of a recording.
+func (s *Service) AudioURL(id string, sandbox bool) string { return s.cfg.Links.Audio(id, sandbox) }
 
 // Observe adds an observer. Observers are called in the order of Observe.
 func (s *Service) Observe(o Observer) { s.observers = append(s.observers, o) }
