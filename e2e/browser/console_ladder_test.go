@@ -24,9 +24,9 @@ func TestConsole_ShowsSignalling(t *testing.T) {
 	}
 	busy.Wait()
 	p, _ := openConsole(office, "admin", "/console/calls", "440")
-	p.click("link", "+12125550101")
+	p.click("link", "+1 212 555 0101")
 	p.click("tab", "Signalling")
-	p.has("heading", "INVITE from +12125550101")
+	p.has("heading", "INVITE from +1 212 555 0101")
 	p.pickOption("486 No")
 	p.has("heading", "486 No from Bob")
 	p.shows("SIP/2.0 486 No")

@@ -229,7 +229,7 @@ func TestConsole_NewMessageAndCall(t *testing.T) {
 	p.has("log", "Messages with +1 212 555 0102")
 	p.click("button", "Turn on the phone")
 	p.has("button", "Phone ready")
-	p.click("button", "Call: +12125550102")
+	p.click("button", "Call: +1 212 555 0102")
 	until(t, "an outbound call", pageTime, func() bool {
 		var calls struct{ Data []struct{ Direction string } }
 		office.Want(200, "GET", "/calls?phone=%2B12125550102", nil, &calls)

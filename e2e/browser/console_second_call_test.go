@@ -31,7 +31,7 @@ func TestConsole_SecondCall(t *testing.T) {
 	waitTone(t, "Bob", desk, browserTone)
 	hearsNot(t, "the first caller, on hold,", caller, browserTone)
 	p.checked("second-call")
-	p.click("button", "Switch to +12125550101")
+	p.click("button", "Switch to +1 212 555 0101")
 	p.has("button", "Switch to Bob")
 	p.hearsOnly("back at the first call", fixture.CallerTone)
 	waitTone(t, "the first caller", caller, browserTone)

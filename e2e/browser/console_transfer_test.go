@@ -75,7 +75,7 @@ func TestConsole_TransfersCalls(t *testing.T) {
 
 	p.askCarol(desk)
 	p.click("button", "Complete")
-	p.has("heading", "After the call with +12125550101")
+	p.has("heading", "After the call with +1 212 555 0101")
 	waitTone(t, "the caller", caller, fixture.CarolTone)
 	hearsNot(t, "the caller", caller, browserTone)
 	waitTone(t, "Carol", desk, fixture.CallerTone)
@@ -92,7 +92,7 @@ func TestConsole_TransfersCalls(t *testing.T) {
 	p.click("button", "Hand over now")
 	desk.Wait("CALL_ESTABLISHED", "")
 	waitTone(t, "the caller", caller, fixture.CarolTone)
-	p.has("heading", "After the call with +12125550101")
+	p.has("heading", "After the call with +1 212 555 0101")
 	caller.Line.HangUp()
 	p.faultless()
 }
@@ -126,6 +126,6 @@ func TestConsole_PausesRecording(t *testing.T) {
 	p.hasNot("button", "Pause")
 	p.has("button", "Hold")
 	caller.Line.HangUp()
-	p.has("heading", "After the call with +12125550101")
+	p.has("heading", "After the call with +1 212 555 0101")
 	p.faultless()
 }

@@ -5,6 +5,7 @@ import { request, type Call, type Result } from "../api/client";
 import { queries, useRead } from "../api/query";
 import { useStore } from "../live/store";
 import { Icon } from "../parts/Icon";
+import { PhoneNumber, spaced } from "../parts/PhoneNumber";
 import { Problem } from "../parts/Problem";
 import { Running } from "../parts/Running";
 import { number, t, textOf } from "../words/words";
@@ -30,10 +31,11 @@ export function CallBar() {
 }
 
 function Who({ call }: { call: PhoneCall }) {
+  const who = call.name ?? <PhoneNumber number={call.number} />;
   const state = call.state === "talking" ? t(call.held ? "bar.held" : "bar.talking") : t(call.state === "calling" ? "bar.calling" : "bar.ringing");
   return (
     <div className="who">
-      <strong>{call.id ? <Link href={call.state === "ringing" ? "/desk" : "/calls/" + call.id}>{call.name ?? call.number}</Link> : (call.name ?? call.number)}</strong>
+      <strong>{call.id ? <Link href={call.state === "ringing" ? "/desk" : "/calls/" + call.id}>{who}</Link> : who}</strong>
       <span className="soft" role="status">{state} {call.state === "talking" && <Running since={call.since} />}</span>
     </div>
   );
@@ -54,7 +56,7 @@ function Ringing({ call, front }: { call: PhoneCall; front: PhoneCall | null }) 
 /** A call on hold beside the one in front. */
 function Waiting({ call }: { call: PhoneCall }) {
   const act = useStore(controls);
-  const who = call.name ?? call.number;
+  const who = call.name ?? spaced(call.number);
   return (
     <>
       <Who call={call} />
