@@ -16,13 +16,14 @@ const Parties = lazy(() => import("./Parties"));
 
 /** The calls of the telephone, on every page. A call that rings leads to the desk by the name. */
 export function CallBar() {
-  const { call, others, problem, fetching } = useStore(phone);
+  const { call, others, problem, fetching, reach } = useStore(phone);
   const [at] = useLocation();
   const shown = [...(call ? [call] : []), ...others].filter((c) => c.state !== "ringing" || at !== "/desk");
   if (shown.length === 0 && !problem && !fetching) return null;
   return (
     <section className="bar" aria-label={t("bar.label")}>
       {fetching && <p className="line" role="status">{t("reload.fetching")}</p>}
+      {reach === "other_tab" && shown.length > 0 && <p className="line small soft">{t("bar.other_tab")}</p>}
       {problem && <div className="line"><Problem error={problem} /><button type="button" className="button quiet" onClick={() => change({ problem: undefined })}>{t("close")}</button></div>}
       {others.filter((c) => shown.includes(c)).map((other) => <div className="line" key={other.key}>{other.state === "ringing" ? <Ringing call={other} front={call} /> : <Waiting call={other} />}</div>)}
       {call && shown.includes(call) && (call.state === "ringing" ? <div className="line"><Ringing call={call} front={null} /></div> : <InCall key={call.key} call={call} />)}

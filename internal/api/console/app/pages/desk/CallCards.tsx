@@ -59,6 +59,7 @@ export function WrapUp({ call }: { call: NonNullable<PhoneState["wrapUp"]> }) {
     mutationFn: () => request("agents.presence.set", { path: { id: user?.id ?? "" }, body: { status: "available" } }),
     onSuccess: () => {
       change({ wrapUp: null });
+      controls.get()?.wrappedUp();
       return queries.invalidateQueries({ predicate: (q) => String(q.queryKey[0]).startsWith("agents.") });
     },
   });
