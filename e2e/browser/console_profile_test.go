@@ -67,7 +67,7 @@ func TestConsole_Profile(t *testing.T) {
 	p.click("button", "Hear it")
 	p.click("radio", "Dark")
 	p.selects("Language of the console", "Deutsch")
-	p.has("heading", "Mein Profil und Klänge")
+	p.has("heading", "Mein Profil und Töne")
 
 	other := &consolePage{person: &person{t: t, base: p.base, chromium: open(t, tone(t, "440"), p.base+"/account/login?next=/console/profile",
 		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--lang=en-GB", "--accept-lang=en-GB")}}
@@ -76,7 +76,7 @@ func TestConsole_Profile(t *testing.T) {
 	other.fill("email", mailOf(t, "Dana"))
 	other.fill("password", consolePassword)
 	other.press("Sign in")
-	other.has("heading", "Mein Profil und Klänge")
+	other.has("heading", "Mein Profil und Töne")
 	var theme, ringtone string
 	until(t, "the theme and the ringtone in another browser", pageTime, func() bool {
 		other.eval(&theme, "document.documentElement.dataset.theme ?? ''")
