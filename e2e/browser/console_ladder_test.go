@@ -14,7 +14,7 @@ import (
 // keyboard, as text, and as a file for Wireshark. Who may not see signalling has no such tab.
 func TestConsole_ShowsSignalling(t *testing.T) {
 	limit.Budget(t, time.Minute, "a call is made, and its page is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	bob := office.AddUser("Bob")
 	busy := s.Sipp(rig.Script{Scenario: "refuse", Status: 486, Port: office.RegisterSipp(bob.SIP), From: bob.SIP.Username})

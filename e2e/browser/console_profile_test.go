@@ -13,7 +13,7 @@ import (
 // what the administrator reads; a refused PIN is told at its field. The check of the microphone hears the tone of the microphone.
 func TestConsole_Profile(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "two browsers change settings, and a page is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	office.AddUser("Bob")
 	p, user := colleague(office, "Dana", "Reed", "agent", "/console/desk", "440")

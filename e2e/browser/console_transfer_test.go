@@ -26,7 +26,7 @@ func (p *consolePage) choose(field, name string) {
 // Each of the three hears exactly who they should.
 func TestConsole_TransfersCalls(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "a browser goes through every kind of transfer, and each state is heard for some seconds")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	carol := office.AddUser("Carol")
 	desk := office.Phone(carol, fixture.CarolTone, rig.PhoneOptions{Auto: true})
@@ -109,7 +109,7 @@ func (p *consolePage) askCarol(desk *rig.Phone) {
 // The bar says in words whether the call is recorded, and pauses the recording. If the recording is stopped elsewhere, the bar says so.
 func TestConsole_PausesRecording(t *testing.T) {
 	limit.Budget(t, time.Minute, "a browser takes a call")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	office.Want(200, "PATCH", "/organization", map[string]any{"recording": map[string]any{"mode": "on", "consent": "none"}}, nil)
 	p, _, way := deskWithPhone(office)
