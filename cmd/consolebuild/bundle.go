@@ -38,6 +38,10 @@ func bundle(app, modules string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	languages, err := translations(filepath.Join(root, app, "words"))
+	if err != nil {
+		return nil, err
+	}
 	result := api.Build(api.BuildOptions{
 		AbsWorkingDir: root,
 		EntryPointsAdvanced: []api.EntryPoint{
@@ -50,7 +54,7 @@ func bundle(app, modules string) (map[string][]byte, error) {
 		JSX: api.JSXAutomatic, NodePaths: []string{packages}, Charset: api.CharsetUTF8, TreeShaking: api.TreeShakingTrue,
 		Define:   map[string]string{"process.env.NODE_ENV": `"production"`, "process.env.VIRT_ON": "undefined", "global": "globalThis"},
 		Loader:   map[string]api.Loader{".woff2": api.LoaderFile},
-		Metafile: true, Write: false, LogLevel: api.LogLevelSilent, Plugins: []api.Plugin{routes},
+		Metafile: true, Write: false, LogLevel: api.LogLevelSilent, Plugins: []api.Plugin{routes, languages},
 	})
 	if len(result.Errors) > 0 {
 		return nil, errors.New(strings.Join(api.FormatMessages(result.Errors, api.FormatMessagesOptions{Kind: api.ErrorMessage}), "\n"))

@@ -32,7 +32,7 @@ func (p *consolePage) chooses(field, path string) {
 // A contact is made, found, changed and deleted. Its calls, messages, notes and facts are on its page.
 func TestConsole_Contacts(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "a browser works with contacts, and each state is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	p, _ := openConsole(office, "agent", "/console/contacts", "440")
 	p.shows("There are no contacts yet. Add one, or import a file.")
@@ -90,7 +90,7 @@ func TestConsole_Contacts(t *testing.T) {
 // A file is imported, and the page lists the lines that could not be read. Two contacts of the same person are merged.
 func TestConsole_ImportAndMerge(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "a browser imports and merges contacts, and each state is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	p, _ := openConsole(office, "agent", "/console/contacts", "440")
 	file := filepath.Join(t.TempDir(), "people.csv")

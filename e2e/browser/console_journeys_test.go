@@ -13,7 +13,7 @@ import (
 // elsewhere, the page says so and links to the sign-in.
 func TestConsole_SignInAndBack(t *testing.T) {
 	limit.Budget(t, 2*time.Minute, "a browser examines several pages in three sizes and colours")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	p, user := openConsole(office, "agent", "/console/calls?direction=inbound", "440")
 	p.has("heading", "Calls")
@@ -71,7 +71,10 @@ func wantToneAtMost(caller *fixture.Caller, when string, hz float64, most time.D
 // muted or on hold, and note, tag and outcome are in the record. Another choice of presence ends the wrap-up.
 func TestConsole_TakesQueueCall(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "a browser takes a call and writes about it, and each state is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	rig.Both(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}}, takesQueueCall)
+}
+
+func takesQueueCall(t *testing.T, s *rig.Server) {
 	office := fixture.NewOrg(s)
 	p, user := openConsole(office, "agent", "/console/desk", "440")
 	queue := office.AddQueue(map[string]any{"wrap_up_seconds": 600,

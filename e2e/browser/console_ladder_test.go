@@ -14,7 +14,7 @@ import (
 // keyboard, as text, and as a file for Wireshark. Who may not see signalling has no such tab.
 func TestConsole_ShowsSignalling(t *testing.T) {
 	limit.Budget(t, time.Minute, "a call is made, and its page is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	bob := office.AddUser("Bob")
 	busy := s.Sipp(rig.Script{Scenario: "refuse", Status: 486, Port: office.RegisterSipp(bob.SIP), From: bob.SIP.Username})
@@ -24,9 +24,9 @@ func TestConsole_ShowsSignalling(t *testing.T) {
 	}
 	busy.Wait()
 	p, _ := openConsole(office, "admin", "/console/calls", "440")
-	p.click("link", "+12125550101")
+	p.click("link", "+1 212 555 0101")
 	p.click("tab", "Signalling")
-	p.has("heading", "INVITE from +12125550101")
+	p.has("heading", "INVITE from +1 212 555 0101")
 	p.pickOption("486 No")
 	p.has("heading", "486 No from Bob")
 	p.shows("SIP/2.0 486 No")

@@ -102,7 +102,7 @@ const (
 // later is cancelled, and a recipient who opted out cannot be written to. Another browser sees what has changed.
 func TestConsole_Messages(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "two browsers exchange messages with a carrier, and each state is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	way := office.AddCarrier("", nil)
 	carrier := newTextCarrier(t, office, way.Trunk, reception)
@@ -202,7 +202,7 @@ func (p *consolePage) workOnConversation(office *fixture.Org) {
 // A message is written to a contact by name, and to a number; the number of a conversation is called from it.
 func TestConsole_NewMessageAndCall(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "a browser writes messages and calls, and each state is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	way := office.AddCarrier("", nil)
 	carrier := newTextCarrier(t, office, way.Trunk, reception)
@@ -229,7 +229,7 @@ func TestConsole_NewMessageAndCall(t *testing.T) {
 	p.has("log", "Messages with +1 212 555 0102")
 	p.click("button", "Turn on the phone")
 	p.has("button", "Phone ready")
-	p.click("button", "Call: +12125550102")
+	p.click("button", "Call: +1 212 555 0102")
 	until(t, "an outbound call", pageTime, func() bool {
 		var calls struct{ Data []struct{ Direction string } }
 		office.Want(200, "GET", "/calls?phone=%2B12125550102", nil, &calls)

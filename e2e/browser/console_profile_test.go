@@ -13,7 +13,7 @@ import (
 // what the administrator reads; a refused PIN is told at its field. The check of the microphone hears the tone of the microphone.
 func TestConsole_Profile(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "two browsers change settings, and a page is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	office.AddUser("Bob")
 	p, user := colleague(office, "Dana", "Reed", "agent", "/console/desk", "440")
@@ -68,7 +68,7 @@ func TestConsole_Profile(t *testing.T) {
 	p.click("button", "Hear it")
 	p.click("radio", "Dark")
 	p.selects("Language of the console", "Deutsch")
-	p.has("heading", "Mein Profil und Klänge")
+	p.has("heading", "Mein Profil und Töne")
 
 	other := &consolePage{person: &person{t: t, base: p.base, chromium: open(t, tone(t, "440"),
 		p.base+"/account/login?next=/console/profile", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--lang=en-GB",
@@ -78,7 +78,7 @@ func TestConsole_Profile(t *testing.T) {
 	other.fill("email", mailOf(t, "Dana"))
 	other.fill("password", consolePassword)
 	other.press("Sign in")
-	other.has("heading", "Mein Profil und Klänge")
+	other.has("heading", "Mein Profil und Töne")
 	var theme, ringtone string
 	until(t, "the theme and the ringtone in another browser", pageTime, func() bool {
 		other.eval(&theme, "document.documentElement.dataset.theme ?? ''")

@@ -89,7 +89,7 @@ func (p *consolePage) extension(office *fixture.Org) string {
 
 // Without a microphone the telephone is not turned on, and the badge says why.
 func TestConsole_NoMicrophone(t *testing.T) {
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	p, _ := openConsole(fixture.NewOrg(s), "agent", "/console/desk", "")
 	p.click("button", "Turn on the phone")
 	p.has("button", "No microphone")
@@ -101,7 +101,7 @@ func TestConsole_NoMicrophone(t *testing.T) {
 // After a change of the network the telephone registers again, and finds new paths for the audio of its call.
 func TestConsole_NetworkChanges(t *testing.T) {
 	limit.Budget(t, 90*time.Second, "a browser takes a call, and loses its network")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	p, _, way := deskWithPhone(office)
 	caller := p.callBrowser(office, way, "Answer")
@@ -134,7 +134,7 @@ func (p *consolePage) offline(is bool) {
 // A call whose packets are lost shows a warning in words. Both sides have the same codec, so the server passes the gaps on.
 func TestConsole_WarnsOfBadSound(t *testing.T) {
 	limit.Budget(t, time.Minute, "the sound of a call is measured every two seconds")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	bob := office.AddUser("Bob")
 	desk := office.Phone(bob, fixture.BobTone, rig.PhoneOptions{Through: s.BadNetwork(rig.Damage{Loss: 0.25, Seed: 11})})

@@ -20,7 +20,7 @@ var pagesOf = map[string][]string{
 // Each role sees the pages of its scopes and no others, and every request of these pages is answered.
 func TestConsole_Roles(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "a browser for each of five roles opens every page")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	for _, role := range []string{"viewer", "agent", "supervisor", "admin", "owner"} {
 		t.Run(role, func(t *testing.T) {
 			office := fixture.NewOrg(s).In(t)
@@ -78,11 +78,14 @@ func (p *consolePage) answered() {
 	}
 }
 
-// A session that is ended elsewhere, a user who is suspended, and a role that is lowered show within seconds. After signing in again the
-// page is at the same place.
+// A session that is ended elsewhere, a password that is changed elsewhere, a user who is suspended, and a role that is lowered show within
+// seconds. After signing in again the page is at the same place.
 func TestConsole_SessionEndsElsewhere(t *testing.T) {
-	limit.Budget(t, 3*time.Minute, "two browsers sign in several times")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	limit.Budget(t, 4*time.Minute, "two browsers sign in several times")
+	rig.Both(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}}, sessionEndsElsewhere)
+}
+
+func sessionEndsElsewhere(t *testing.T, s *rig.Server) {
 	office := fixture.NewOrg(s)
 	p, user := colleague(office, "Dana", "Reed", "supervisor", "/console/team?q=dana", "440")
 	p.shows("Live", "Dana Reed")
@@ -105,20 +108,33 @@ func TestConsole_SessionEndsElsewhere(t *testing.T) {
 	other.visit("/account/security")
 	other.eval(nil, `void document.querySelector("form[action^='/account/sessions/'] button").click()`)
 	p.has("heading", "You are signed out")
-	p.signInAgain()
+	p.signInAgain(consolePassword)
 	p.at("/console/team?q=dana")
 	p.shows("Live")
+
+	other.visit("/account/security")
+	other.shows("Change password")
+	other.fill("current", consolePassword)
+	other.fill("password", nextPassword)
+	other.fill("again", nextPassword)
+	other.press("Change password")
+	p.has("heading", "You are signed out")
+	p.signInAgain(nextPassword)
+	p.at("/console/team?q=dana")
 
 	office.Want(200, "PATCH", "/users/"+user.ID, map[string]any{"status": "suspended"}, nil)
 	p.has("heading", "You are signed out")
 	p.checked("signed-out")
 	office.Want(200, "PATCH", "/users/"+user.ID, map[string]any{"status": "active"}, nil)
-	p.signInAgain()
+	p.signInAgain(nextPassword)
 	p.at("/console/team?q=dana")
 }
 
+// nextPassword is a password that a user changes to.
+const nextPassword = "staple battery horse"
+
 // signInAgain signs in on the page that says that the session has ended.
-func (p *consolePage) signInAgain() {
+func (p *consolePage) signInAgain(password string) {
 	p.t.Helper()
 	if _, err := p.command("Network.clearBrowserCookies", map[string]any{}); err != nil { // the session might count again
 		p.t.Fatal(err)
@@ -126,7 +142,7 @@ func (p *consolePage) signInAgain() {
 	p.click("link", "Sign in")
 	p.person.shows("Sign in", "Password")
 	p.fill("email", mailOf(p.t, "Dana"))
-	p.fill("password", consolePassword)
+	p.fill("password", password)
 	p.press("Sign in")
 	p.has("heading", "")
 }
@@ -138,7 +154,7 @@ var hostile = []string{`<img src=x onerror="window.hit=1">`, `"><script>window.h
 // Names and notes of outsiders are shown as text. No other page may frame the console, and a sign-in leads to no other host.
 func TestConsole_Attacks(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "a browser opens several pages with hostile texts")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	p, user := colleague(office, "Dana", "Reed", "admin", "/console/team", "440")
 	for i, text := range hostile {

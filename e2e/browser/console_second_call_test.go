@@ -13,7 +13,7 @@ import (
 // front. A second call can be declined, and when one of two ends the other comes to the front.
 func TestConsole_SecondCall(t *testing.T) {
 	limit.Budget(t, 2*time.Minute, "a browser takes two calls, and each state is heard for some seconds")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	bob := office.AddUser("Bob")
 	desk := office.Phone(bob, fixture.BobTone, rig.PhoneOptions{})
@@ -31,7 +31,7 @@ func TestConsole_SecondCall(t *testing.T) {
 	waitTone(t, "Bob", desk, browserTone)
 	hearsNot(t, "the first caller, on hold,", caller, browserTone)
 	p.checked("second-call")
-	p.click("button", "Switch to +12125550101")
+	p.click("button", "Switch to +1 212 555 0101")
 	p.has("button", "Switch to Bob")
 	p.hearsOnly("back at the first call", fixture.CallerTone)
 	waitTone(t, "the first caller", caller, browserTone)

@@ -13,7 +13,7 @@ import (
 // supervisor chooses the presence of a member of their queue; an agent is not offered that.
 func TestConsole_Team(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "two browsers call each other, and a page is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	dana, danaUser := openConsole(office, "supervisor", "/console/team", "440")
 	ruth, ruthUser := colleague(office, "Ruth", "Byron", "agent", "/console/team", "1000")

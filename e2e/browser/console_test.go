@@ -3,10 +3,12 @@ package browser
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"soniq/e2e/fixture"
@@ -228,18 +230,38 @@ func (p *consolePage) width(w, h int) {
 	}
 }
 
-// checked examines the page as it is: axe finds no fault in both themes, and nothing is wider than a window of 360 pixels. With
+// sizes are the windows in which pages are examined, each with the colours in which axe does it. At 1440 pixels the layout is that of 2560.
+var sizes = []struct {
+	width, height int
+	theme         string
+}{{2560, 1440, "light"}, {1440, 900, "dark"}, {768, 1024, "light"}, {360, 740, "light"}}
+
+// examined has the names of the pages that a run has examined.
+var examined sync.Map
+
+// checked examines the page as it is, once in a run: axe finds no fault, and nothing is wider than the window, in all sizes and both themes. With
 // SONIQ_E2E_PICTURES, pictures are written into that folder.
 func (p *consolePage) checked(name string) {
 	p.t.Helper()
-	p.width(1440, 900)
-	for _, theme := range []string{"light", "dark"} {
-		p.theme(theme)
-		p.accessible(name + ", " + theme)
-		p.picture(name + "-" + theme)
+	if _, done := examined.LoadOrStore(name, true); done {
+		return // by the same journey on the other database
 	}
+	for _, size := range sizes {
+		p.width(size.width, size.height)
+		p.theme(size.theme)
+		at := fmt.Sprintf("%s, %d pixels, %s", name, size.width, size.theme)
+		p.fits(at)
+		p.accessible(at)
+		p.picture(fmt.Sprintf("%s-%d", name, size.width))
+	}
+	p.width(1440, 900)
 	p.theme("light")
-	p.width(360, 740)
+	p.picture(name + "-light")
+}
+
+// fits fails if the page scrolls sideways, and names the first element that is outside of the window.
+func (p *consolePage) fits(at string) {
+	p.t.Helper()
 	var wide struct {
 		Scroll, Window int
 		Element        string
@@ -247,11 +269,8 @@ func (p *consolePage) checked(name string) {
 	p.eval(&wide, `(() => { const e = [...document.querySelectorAll("body *")].find((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, [role=tablist], svg, .hidden"));
 		return {Scroll: document.documentElement.scrollWidth, Window: innerWidth, Element: e ? e.outerHTML.slice(0, 200) : ""}; })()`)
 	if wide.Scroll > wide.Window {
-		p.t.Errorf("%s scrolls sideways at 360 pixels: %+v", name, wide)
+		p.t.Errorf("%s: the page scrolls sideways: %+v", at, wide)
 	}
-	p.accessible(name + ", 360 pixels")
-	p.picture(name + "-360")
-	p.width(1440, 900)
 }
 
 // accessible fails for everything that axe reports on the page.

@@ -29,7 +29,10 @@ func signInAgain(p *consolePage, path string) *consolePage {
 // Two browsers list a missed call, a voicemail message and an unread text. An item that is handled in one disappears from the other.
 func TestConsole_TodoInTwoBrowsers(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "two browsers follow calls and messages, and the list is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	rig.Both(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}}, todoInTwoBrowsers)
+}
+
+func todoInTwoBrowsers(t *testing.T, s *rig.Server) {
 	office := fixture.NewOrg(s)
 	way := office.AddCarrier("", nil)
 	carrier := newTextCarrier(t, office, way.Trunk, reception)

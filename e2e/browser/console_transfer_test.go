@@ -26,7 +26,7 @@ func (p *consolePage) choose(field, name string) {
 // Each of the three hears exactly who they should.
 func TestConsole_TransfersCalls(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "a browser goes through every kind of transfer, and each state is heard for some seconds")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	carol := office.AddUser("Carol")
 	desk := office.Phone(carol, fixture.CarolTone, rig.PhoneOptions{Auto: true})
@@ -75,7 +75,7 @@ func TestConsole_TransfersCalls(t *testing.T) {
 
 	p.askCarol(desk)
 	p.click("button", "Complete")
-	p.has("heading", "After the call with +12125550101")
+	p.has("heading", "After the call with +1 212 555 0101")
 	waitTone(t, "the caller", caller, fixture.CarolTone)
 	hearsNot(t, "the caller", caller, browserTone)
 	waitTone(t, "Carol", desk, fixture.CallerTone)
@@ -92,7 +92,7 @@ func TestConsole_TransfersCalls(t *testing.T) {
 	p.click("button", "Hand over now")
 	desk.Wait("CALL_ESTABLISHED", "")
 	waitTone(t, "the caller", caller, fixture.CarolTone)
-	p.has("heading", "After the call with +12125550101")
+	p.has("heading", "After the call with +1 212 555 0101")
 	caller.Line.HangUp()
 	p.faultless()
 }
@@ -109,7 +109,7 @@ func (p *consolePage) askCarol(desk *rig.Phone) {
 // The bar says in words whether the call is recorded, and pauses the recording. If the recording is stopped elsewhere, the bar says so.
 func TestConsole_PausesRecording(t *testing.T) {
 	limit.Budget(t, time.Minute, "a browser takes a call")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	office := fixture.NewOrg(s)
 	office.Want(200, "PATCH", "/organization", map[string]any{"recording": map[string]any{"mode": "on", "consent": "none"}}, nil)
 	p, _, way := deskWithPhone(office)
@@ -126,6 +126,6 @@ func TestConsole_PausesRecording(t *testing.T) {
 	p.hasNot("button", "Pause")
 	p.has("button", "Hold")
 	caller.Line.HangUp()
-	p.has("heading", "After the call with +12125550101")
+	p.has("heading", "After the call with +1 212 555 0101")
 	p.faultless()
 }

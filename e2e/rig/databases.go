@@ -68,6 +68,28 @@ func Either(t *testing.T, o Options, run func(t *testing.T, s *Server)) {
 	}
 }
 
+// Both runs a test against a shared server on SQLite, and against one on PostgreSQL when SONIQ_TEST_POSTGRES names one. It is for journeys
+// whose claim is what they leave in the database.
+func Both(t *testing.T, o Options, run func(t *testing.T, s *Server)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { run(t, Shared(t, o)) })
+	if address := os.Getenv("SONIQ_TEST_POSTGRES"); address != "" {
+		t.Run("postgres", func(t *testing.T) {
+			o := o
+			o.DB = address
+			run(t, Shared(t, o))
+		})
+	}
+}
+
+// EitherDB returns the DB of Options for Shared: PostgreSQL for half of the tests, which their names select as in Either, else SQLite.
+func EitherDB(t *testing.T) string {
+	if address := os.Getenv("SONIQ_TEST_POSTGRES"); onPostgres(t.Name()) {
+		return address
+	}
+	return ""
+}
+
 // onPostgres reports whether Either runs a test on PostgreSQL.
 func onPostgres(name string) bool {
 	h := fnv.New32a()

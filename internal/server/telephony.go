@@ -62,7 +62,8 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 		Sounds:     pbx.Sounds{Media: s.media, LiveTranscriber: p.ears(), Speaker: promptSpeaker{p}, Audio: p.prompts},
 		Routing:    pbx.Routing{CallerNames: switchDependencies{p}, Scripts: p.routing, Verifier: p.verify()},
 		CallLimits: admission.Limits{Device: c.DeviceCalls, User: c.UserCalls, Organisation: c.OrgCalls},
-		Streams:    p.outbox, Log: p.log, RingTimeout: c.RingTime, MediaTimeout: c.MediaTimeout})
+		Streams:    p.outbox, Log: p.log, RingTimeout: c.RingTime, MediaTimeout: c.MediaTimeout,
+		BrowserTimeout: c.BrowserTimeout})
 	s.switcher.Observe(switchDependencies{p})
 	messages := sipmessage.New(sipmessage.Config{DB: p.db, Directory: dir, Orgs: p.orgs, Users: p.users, Devices: p.devices,
 		Numbers: p.numbers, OwnNumber: p, Messages: p.messages, SIPDomain: c.SIPDomain, Log: p.log})
@@ -88,7 +89,7 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 		Node: p.node, Realm: c.SIPDomain, Names: c.SIPNames(), Edges: edges, Accounts: dir, Bindings: dir, OnMessage: messages.Receive,
 		Targets:       sipTargets{p.guard, s.parties},
 		EventPackages: []sip.EventPackage{s.messageWaiting.Topic(), s.busyLamps.Topic()}, Logger: p.log, Tracer: s.switcher,
-		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, s.switcher)
+		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate, BrowserTimeout: c.BrowserTimeout}}, s.switcher)
 	if err != nil {
 		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
 	}

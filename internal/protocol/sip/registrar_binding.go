@@ -136,9 +136,7 @@ func (s *Server) updateBindings(ctx context.Context, account string, r *register
 		return 0, "", fmt.Errorf("load bindings of %s: %w", account, err)
 	}
 	now := s.config.Now()
-	live := slices.DeleteFunc(slices.Clone(all), func(b Binding) bool {
-		return !b.Expires.After(now) || s.hasLostFlow(b) // RFC 5626 §6: a closed flow removes its binding
-	})
+	live := s.liveBindings(all, now)
 	if len(r.contacts) == 0 { // a query
 		return 200, bindingFields(live, r, now), nil
 	}
@@ -157,7 +155,13 @@ func (s *Server) updateBindings(ctx context.Context, account string, r *register
 	}
 	s.natKeepalives.replace(all, s.ownBindings(next))
 	s.notePhone(r, account, next)
+	s.noteBrowser(r, account)
 	return 200, bindingFields(next, r, now), nil
+}
+
+// liveBindings returns the bindings that calls can be sent to. A closed flow removes its binding (RFC 5626 §6).
+func (s *Server) liveBindings(all []Binding, now time.Time) []Binding {
+	return slices.DeleteFunc(slices.Clone(all), func(b Binding) bool { return !b.Expires.After(now) || s.hasLostFlow(b) })
 }
 
 // notePhone tells the guard until when a user name is registered from the source of a REGISTER.

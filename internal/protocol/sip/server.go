@@ -52,6 +52,7 @@ type Server struct {
 	realmPins     *digest.RealmPins
 	accountLocks  accountLocks
 	natKeepalives natKeepalives
+	browserFlows  browserFlows
 	subscriptions subscriptionTable
 
 	ctx     context.Context // ends with Close

@@ -109,6 +109,7 @@ type Limits struct {
 	Contacts          int           // bindings per account, 10
 	Subscriptions     int           // subscriptions per account, 100; a new one replaces the oldest
 	RetryAfter        time.Duration // value of Retry-After in a 503, 5 s
+	BrowserTimeout    time.Duration // after which the registration of a WebSocket without a connection ends; 0: when it expires
 	PingInterval      time.Duration // interval of WebSocket pings and timeout of the pong, 30 s
 }
 

@@ -40,8 +40,9 @@ func (u upper) DialFailed(t sipmsg.Transport, a netip.AddrPort) {
 	u.srv.locator.MarkFailed(t, a, u.srv.clock())
 }
 
-// ConnClosed fails the transactions that wait for a connection.
+// ConnClosed fails the transactions that wait for a connection. The registration of a browser over it ends unless it comes back.
 func (u upper) ConnClosed(c *transport.Conn) {
+	u.srv.awaitBrowser(c)
 	for _, sh := range u.srv.shards {
 		sh.enqueue(func(s *shard) { s.failConnTxs(c) })
 	}

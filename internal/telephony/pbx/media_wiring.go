@@ -209,17 +209,30 @@ func topologyKey(hears map[*leg][]*leg) string {
 // answer ends.
 func (c *liveCall) watch(l *leg) {
 	c.subscribeDTMF(l)
-	l.stream.OnSilence(c.sw.cfg.MediaTimeout, func() {
+	l.stream.OnSilence(c.sw.silenceLimit(l), func() {
 		c := l.owner.Load()
 		c.inbox.Push(message{run: func(ctx context.Context) { c.onRTPTimeout(l) }})
 	})
+}
+
+// silenceLimit returns the time without RTP after which a leg is probed.
+func (s *Switch) silenceLimit(l *leg) time.Duration {
+	if s.BrowserTimeout > 0 && l.isBrowser() {
+		return s.BrowserTimeout
+	}
+	return s.MediaTimeout
+}
+
+// isBrowser reports whether the party is a phone in a browser: those alone connect by WebSocket.
+func (l *leg) isBrowser() bool {
+	return l.in != nil && l.in.Transport.IsWebSocket() || l.phone != nil && l.phone.Binding.Transport.IsWebSocket()
 }
 
 func (c *liveCall) onRTPTimeout(l *leg) {
 	if !l.up() || l.offerPending || c.done || l.owner.Load() != c || c.isEmergency() { // an emergency caller may have to stay silent
 		return
 	}
-	c.addEntry("media.silent", l, detail{"seconds": int(c.sw.cfg.MediaTimeout / time.Second)})
+	c.addEntry("media.silent", l, detail{"seconds": int(c.sw.silenceLimit(l) / time.Second)})
 	l.rtpProbing = true
 	c.offerMedia(l, l.session.LocalMedia(), func(_ context.Context, _ sdp.Description, err error) {
 		c.rtpProbed(l, err)

@@ -78,6 +78,8 @@ type Config struct {
 
 	// MediaTimeout is the time without RTP after which a leg is probed by re-INVITE; 0 disables it.
 	MediaTimeout time.Duration
+	// BrowserTimeout replaces MediaTimeout for browsers, whose pages may be closed during a call; 0: MediaTimeout.
+	BrowserTimeout time.Duration
 
 	CallLimits admission.Limits // calls in progress at once
 

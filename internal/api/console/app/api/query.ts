@@ -1,4 +1,5 @@
 import { keepPreviousData, QueryClient, useInfiniteQuery, useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { asName } from "../parts/PhoneNumber";
 import { request, SoniqError, type Call, type Input, type Me, type Operation, type Result } from "./client";
 
 export const queries = new QueryClient({
@@ -84,5 +85,5 @@ export function useNames(): (id: string | null | undefined) => string | undefine
 /** Returns the party of a call that is not of the organisation. */
 export function otherParty(call: Pick<Call, "direction" | "contact" | "from_name" | "from_number" | "to_number">): { name: string | undefined; number: string } {
   const number = call.direction === "outbound" ? call.to_number : call.from_number;
-  return { name: call.contact?.name || (call.direction === "outbound" ? undefined : call.from_name || undefined), number };
+  return { name: call.contact?.name || (call.direction === "outbound" ? undefined : asName(call.from_name)), number };
 }

@@ -24,6 +24,9 @@ export function spaced(number: string): string {
   return parts.join(" ");
 }
 
+/** Returns a name that has letters. Phones without a name send their number as one. */
+export const asName = (name: string | null | undefined): string | undefined => (name && /\p{L}/u.test(name) ? name : undefined);
+
 /** A number as people write it. It is copied as E.164. */
 export function PhoneNumber({ number }: { number: string }) {
   const copy = (e: ClipboardEvent) => {

@@ -5,6 +5,7 @@ import { request, type Call, type Result } from "../api/client";
 import { queries, useRead } from "../api/query";
 import { useStore } from "../live/store";
 import { Icon } from "../parts/Icon";
+import { PhoneNumber, spaced } from "../parts/PhoneNumber";
 import { Problem } from "../parts/Problem";
 import { Running } from "../parts/Running";
 import { number, t, textOf } from "../words/words";
@@ -15,13 +16,14 @@ const Parties = lazy(() => import("./Parties"));
 
 /** The calls of the telephone, on every page. A call that rings leads to the desk by the name. */
 export function CallBar() {
-  const { call, others, problem, fetching } = useStore(phone);
+  const { call, others, problem, fetching, reach } = useStore(phone);
   const [at] = useLocation();
   const shown = [...(call ? [call] : []), ...others].filter((c) => c.state !== "ringing" || at !== "/desk");
   if (shown.length === 0 && !problem && !fetching) return null;
   return (
     <section className="bar" aria-label={t("bar.label")}>
       {fetching && <p className="line" role="status">{t("reload.fetching")}</p>}
+      {reach === "other_tab" && shown.length > 0 && <p className="line small soft">{t("bar.other_tab")}</p>}
       {problem && <div className="line"><Problem error={problem} /><button type="button" className="button quiet" onClick={() => change({ problem: undefined })}>{t("close")}</button></div>}
       {others.filter((c) => shown.includes(c)).map((other) => <div className="line" key={other.key}>{other.state === "ringing" ? <Ringing call={other} front={call} /> : <Waiting call={other} />}</div>)}
       {call && shown.includes(call) && (call.state === "ringing" ? <div className="line"><Ringing call={call} front={null} /></div> : <InCall key={call.key} call={call} />)}
@@ -30,10 +32,11 @@ export function CallBar() {
 }
 
 function Who({ call }: { call: PhoneCall }) {
+  const who = call.name ?? <PhoneNumber number={call.number} />;
   const state = call.state === "talking" ? t(call.held ? "bar.held" : "bar.talking") : t(call.state === "calling" ? "bar.calling" : "bar.ringing");
   return (
     <div className="who">
-      <strong>{call.id ? <Link href={call.state === "ringing" ? "/desk" : "/calls/" + call.id}>{call.name ?? call.number}</Link> : (call.name ?? call.number)}</strong>
+      <strong>{call.id ? <Link href={call.state === "ringing" ? "/desk" : "/calls/" + call.id}>{who}</Link> : who}</strong>
       <span className="soft" role="status">{state} {call.state === "talking" && <Running since={call.since} />}</span>
     </div>
   );
@@ -54,7 +57,7 @@ function Ringing({ call, front }: { call: PhoneCall; front: PhoneCall | null }) 
 /** A call on hold beside the one in front. */
 function Waiting({ call }: { call: PhoneCall }) {
   const act = useStore(controls);
-  const who = call.name ?? call.number;
+  const who = call.name ?? spaced(call.number);
   return (
     <>
       <Who call={call} />

@@ -4,6 +4,7 @@ import { ComboBox, Input, Label, ListBox, ListBoxItem, Popover } from "react-ari
 import { request } from "../api/client";
 import { queries } from "../api/query";
 import { Icon } from "../parts/Icon";
+import { spaced } from "../parts/PhoneNumber";
 import { Problem } from "../parts/Problem";
 import { t } from "../words/words";
 import { keep } from "./CallBar";
@@ -39,7 +40,7 @@ export default function HandOver({ id, add, close }: { id: string; add: boolean;
         }}>
         <Label className="label">{t(add ? "handover.add.who" : "handover.who")}</Label>
         <Input className="input" autoFocus placeholder={t("handover.placeholder")} />
-        <Popover className="popover" placement="top start"><ListBox renderEmptyState={() => <p className="nobody soft">{t("dialer.nobody")}</p>}>{(x: Target) => <ListBoxItem id={x.id} textValue={x.name}><span>{x.name}<small>{x.kind === "queue" ? t("handover.queue") : x.number}</small></span></ListBoxItem>}</ListBox></Popover>
+        <Popover className="popover" placement="top start"><ListBox renderEmptyState={() => <p className="nobody soft">{t("dialer.nobody")}</p>}>{(x: Target) => <ListBoxItem id={x.id} textValue={x.name}><span>{x.name}<small>{x.kind === "queue" ? t("handover.queue") : spaced(x.number)}</small></span></ListBoxItem>}</ListBox></Popover>
       </ComboBox>
       {add ? <button type="submit" className="button primary" disabled={off}><Icon name="userPlus" />{t("handover.add")}</button> : (
         <>

@@ -2,6 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { request, type Call } from "../api/client";
 import { queries, useMe, useNames } from "../api/query";
 import { Icon } from "../parts/Icon";
+import { spaced } from "../parts/PhoneNumber";
 import { t, textOf } from "../words/words";
 import { transferRuns, type useAction } from "./CallBar";
 import { change, type PhoneCall } from "./state";
@@ -29,13 +30,13 @@ const reason = (code: string | null): string => textOf("transfer.reason." + (cod
 function targetOf(record: Call, legs: Leg[], nameOf: (id: string | null | undefined) => string | undefined): string {
   const { to = "", target_leg_id: id } = record.transfer ?? {};
   const leg = legs.find((l) => l.id === id);
-  return nameOf(leg?.user_id) ?? nameOf(to.replace(/^(user|queue):/, "")) ?? leg?.number ?? to.replace(/^(ext|user|queue):/, "");
+  return nameOf(leg?.user_id) ?? nameOf(to.replace(/^(user|queue):/, "")) ?? spaced(leg?.number ?? to.replace(/^(ext|user|queue):/, ""));
 }
 
 /** The call while it is handed over. */
 function Transfer({ call, record, action, who }: { call: PhoneCall; record: Call; action: ReturnType<typeof useAction>; who: string }) {
   const asking = record.transfer?.status === "consulting", blind = record.transfer?.mode === "blind";
-  const other = call.name ?? call.number;
+  const other = call.name ?? spaced(call.number);
   return (
     <div className="line transfer" role="group" aria-label={t("transfer.label")}>
       <p role="status"><Icon name="handover" size={16} />{asking ? t("transfer.asking", { who, other }) : t(blind ? "transfer.blind" : "transfer.ringing", { who, other })}</p>
@@ -57,7 +58,7 @@ function Others({ call, legs, nameOf }: { call: PhoneCall; legs: Leg[]; nameOf: 
   });
   const others = legs.filter((leg) => present(leg) && leg.user_id !== me);
   if (others.length < 2) return null;
-  const name = (leg: Leg) => nameOf(leg.user_id) ?? (leg.number === call.number ? call.name : undefined) ?? leg.number;
+  const name = (leg: Leg) => nameOf(leg.user_id) ?? (leg.number === call.number ? call.name : undefined) ?? spaced(leg.number);
   return (
     <ul className="line parties" aria-label={t("parties.label")}>
       {others.map((leg) => (

@@ -3,6 +3,7 @@ import type { RTCSession } from "jssip/lib/RTCSession.js";
 import type { RTCSessionEvent, UA } from "jssip/lib/UA.js";
 import { request, serverTime } from "../api/client";
 import { queries } from "../api/query";
+import { asName } from "../parts/PhoneNumber";
 import { watchSound } from "./quality";
 import { answersItself, cameBack } from "./reload";
 import { ring } from "./ring";
@@ -156,7 +157,7 @@ function callFrom({ session, request: invite }: RTCSessionEvent, key: string): P
   const { remote_identity: from } = session;
   return {
     key, id: (invite as { getHeader(name: string): string | undefined }).getHeader("X-Soniq-Call"), incoming: true, number: from.uri.user,
-    name: from.display_name || undefined, state: "ringing", since: now(), muted: false, held: false, bad: undefined,
+    name: asName(from.display_name), state: "ringing", since: now(), muted: false, held: false, bad: undefined,
   };
 }
 

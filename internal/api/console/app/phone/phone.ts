@@ -1,15 +1,17 @@
 import { askForMicrophone } from "./microphone";
-import { callsOf, change, phone } from "./state";
+import { becomePhone, followPhone, turnOffAll } from "./mirror";
+import { change } from "./state";
 
 const chosen = "soniq-phone";
 let started = false;
 
-/** Starts the telephone if it was turned on in this browser before. */
+/** Starts the telephone if it was turned on in this browser before, or as soon as another tab turns it on. */
 export function resumePhone(userID: string): void {
+  followPhone(userID, () => resumePhone(userID));
   if (localStorage.getItem(chosen) === userID) void startPhone(userID);
 }
 
-/** Turns the telephone on, in one tab of the browser. Other tabs wait, and take over when that tab is closed. */
+/** Turns the telephone on, in one tab of the browser. Other tabs show its calls, and take over when that tab is closed. */
 export async function startPhone(userID: string): Promise<void> {
   if (started) return;
   started = true;
@@ -24,6 +26,7 @@ export async function startPhone(userID: string): Promise<void> {
   }
   change({ reach: "other_tab" });
   await navigator.locks.request("soniq-phone", async () => {
+    becomePhone();
     change({ reach: "connecting" });
     const { run } = await import("./softphone");
     // The lock is held for as long as the page lives: browsers do not suspend pages that hold one.
@@ -31,8 +34,8 @@ export async function startPhone(userID: string): Promise<void> {
   });
 }
 
-/** Turns the telephone off in this browser. */
+/** Turns the telephone off in this browser. During a call it stays on until the page is closed. */
 export function stopPhone(): void {
   localStorage.removeItem(chosen);
-  if (callsOf(phone.get()).length === 0) location.reload();
+  turnOffAll();
 }

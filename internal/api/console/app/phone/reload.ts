@@ -1,5 +1,6 @@
 import { request, SoniqError } from "../api/client";
 import { isRunning } from "../parts/CallState";
+import { spaced } from "../parts/PhoneNumber";
 import { t } from "../words/words";
 import { callsOf, change, changeCall, phone, type PhoneCall } from "./state";
 
@@ -30,7 +31,7 @@ export const keepCallsOf = (userID: string): void => { user = userID; };
 export function keepForReload(): void {
   const calls = callsOf(phone.get()).filter((call) => call.state === "talking" && call.id);
   if (calls.length === 0) return;
-  const note: Kept = { at: Date.now(), tab: tab(), user, calls: calls.map((call) => ({ id: call.id ?? "", who: call.name ?? call.number, held: call.held })) };
+  const note: Kept = { at: Date.now(), tab: tab(), user, calls: calls.map((call) => ({ id: call.id ?? "", who: call.name ?? spaced(call.number), held: call.held })) };
   localStorage.setItem(kept, JSON.stringify(note));
   for (const call of calls.filter((c) => !c.held)) {
     // The browser sends this although the page goes.

@@ -147,7 +147,7 @@ function newAgent(socket: TokenSocket, token: Token): UA {
   agent.on("registered", () => {
     registered(true);
     change({ fault: undefined });
-    controls.set({ dial: (target, name) => dial(agent, token, target, name), answer: (key) => void answer(key, token), hangUp, switchTo: (key) => void switchTo(key), mute, tone });
+    controls.set({ dial: (target, name) => dial(agent, token, target, name), answer: (key) => void answer(key, token), hangUp, switchTo: (key) => void switchTo(key), mute, tone, wrappedUp: () => change({ wrapUp: null }) });
     reachAgain();
     if (moved) setTimeout(restartMedia, settle);
     moved = false;

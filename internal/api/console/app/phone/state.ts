@@ -58,7 +58,7 @@ export function changeCalls(chosen: (call: PhoneCall) => boolean, members: Parti
 /** Changes members of one call. */
 export const changeCall = (key: string, members: Partial<PhoneCall>): void => changeCalls((call) => call.key === key, members);
 
-/** What the page does with the telephone. The one tab that is the telephone sets it. */
+/** What the page does with the telephone, in this tab or in the one that is the telephone. */
 export interface Controls {
   dial(target: string, name?: string): void;
   /** Answers a call that rings. A call in progress is put on hold first. */
@@ -68,6 +68,8 @@ export interface Controls {
   switchTo(key: string): void;
   mute(muted: boolean): void;
   tone(digit: string): void;
+  /** Ends the wrap-up on the page. */
+  wrappedUp(): void;
 }
 
 export const controls = store<Controls | null>(null);

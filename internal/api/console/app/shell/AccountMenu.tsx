@@ -4,7 +4,7 @@ import { useMe } from "../api/query";
 import { useStore } from "../live/store";
 import { Avatar } from "../parts/Avatar";
 import { Icon } from "../parts/Icon";
-import { languages, t, useLanguage, type Key, type Language } from "../words/words";
+import { languages, t, useLanguage, type Key } from "../words/words";
 import { setLanguage } from "./language";
 import { setTheme, theme, themes, type Theme } from "./theme";
 
@@ -30,7 +30,7 @@ export function AccountMenu() {
             {themes.map((id) => <MenuItem key={id} id={id}>{t(`theme.${id}` as Key)}</MenuItem>)}
           </MenuSection>
           <Separator />
-          <MenuSection selectionMode="single" selectedKeys={[language]} disallowEmptySelection onSelectionChange={(keys) => setLanguage([...keys][0] as Language)}>
+          <MenuSection selectionMode="single" selectedKeys={[language]} disallowEmptySelection onSelectionChange={(keys) => setLanguage(String([...keys][0]))}>
             <Header>{t("language")}</Header>
             {Object.entries(languages).map(([id, native]) => <MenuItem key={id} id={id}>{native}</MenuItem>)}
           </MenuSection>

@@ -3,18 +3,24 @@ import { compileMessage } from "@lingui/message-utils/compileMessage";
 import type { ReactNode } from "react";
 import { store, useStore } from "../live/store";
 import en from "./en.json";
+import translations from "./translations";
 
 /** A key of the catalogues. en.json is the source; a test compares the keys of the others with it. */
 export type Key = keyof typeof en;
 
-export const languages = { en: "English", de: "Deutsch" } as const;
-export type Language = keyof typeof languages;
+/** The tag of a language. */
+export type Language = string;
 
-/** Loads the texts of a language. English is part of the script, the others are loaded when they are chosen. */
-const load: Record<Language, () => Promise<Messages>> = {
-  en: () => Promise.resolve(en),
-  de: async () => (await import("./de.json")).default,
-};
+/** The languages by tag, each with its own name for itself. */
+export const languages: Record<Language, string> = Object.fromEntries(["en", ...Object.keys(translations)].map((tag) => [tag, ownName(tag)]));
+
+function ownName(tag: Language): string {
+  const name = new Intl.DisplayNames(tag, { type: "language" }).of(tag) ?? tag;
+  return name.charAt(0).toLocaleUpperCase(tag) + name.slice(1);
+}
+
+/** Loads the texts of a language. English is part of the script and stands for what is not translated; the others are loaded when they are chosen. */
+async function load(tag: Language): Promise<Messages> { return { ...en, ...(await translations[tag]?.())?.default }; }
 
 i18n.setMessagesCompiler(compileMessage);
 
@@ -26,13 +32,13 @@ export async function startLanguage(): Promise<void> { await apply(preferred());
 function preferred(): Language {
   for (const wanted of [localStorage.getItem("soniq-language") ?? "", ...navigator.languages]) {
     const short = wanted.slice(0, 2);
-    if (short in languages) return short as Language;
+    if (short in languages) return short;
   }
   return "en";
 }
 
 async function apply(l: Language): Promise<void> {
-  i18n.loadAndActivate({ locale: l, messages: await load[l]() });
+  i18n.loadAndActivate({ locale: l, messages: await load(l) });
   document.documentElement.lang = l;
   language.set(l);
 }
@@ -41,7 +47,7 @@ async function apply(l: Language): Promise<void> {
 export function takeLanguage(kept: unknown): void {
   if (typeof kept !== "string" || !(kept in languages) || kept === language.get()) return;
   localStorage.setItem("soniq-language", kept);
-  void apply(kept as Language);
+  void apply(kept);
 }
 
 /** Returns the text of a key. */

@@ -7,6 +7,7 @@ import { AsRequest } from "../../parts/AsRequest";
 import { Avatar } from "../../parts/Avatar";
 import { Direction, isRunning, State } from "../../parts/CallState";
 import { Icon } from "../../parts/Icon";
+import { PhoneNumber, spaced } from "../../parts/PhoneNumber";
 import { Problem } from "../../parts/Problem";
 import { Title } from "../../parts/Title";
 import { duration, moment, t, type Key } from "../../words/words";
@@ -50,17 +51,17 @@ function Back() { return <p><Link className="back" href="/calls"><Icon name="lef
 /** Who spoke with whom, and when. */
 function Head({ call, agent, queue }: { call: Call; agent: string | undefined; queue: string | undefined }) {
   const { name, number } = otherParty(call);
-  const who = name ?? number;
-  const facts = [number, moment(call.started_at, true)];
+  const who = name ?? spaced(number);
+  const facts = [moment(call.started_at, true)];
   if (call.talk_duration_seconds > 0) facts.push(t("call.talked", { time: duration(call.talk_duration_seconds) }));
   if (call.queue_seconds > 0) facts.push(t("call.waited", { time: duration(call.queue_seconds) }));
   return (
     <header className="call-head">
-      <Avatar name={who} />
+      <Avatar name={name ?? number} />
       <div>
         <Title text={sentence(call, who, agent, queue)} />
         <p className="facts">
-          <Direction call={call} /><span>{facts.join(" · ")}</span>
+          <Direction call={call} /><span><PhoneNumber number={number} /> · {facts.join(" · ")}</span>
           {(isRunning(call) || call.status !== "completed") && <State call={call} />}
           {call.disposition && <span className="tag green">{call.disposition}</span>}
           {call.tags.map((tag) => <span className="tag" key={tag}>{tag}</span>)}
@@ -74,6 +75,6 @@ function Head({ call, agent, queue }: { call: Call; agent: string | undefined; q
 /** Says in a sentence who called whom. */
 function sentence(call: Call, who: string, agent: string | undefined, queue: string | undefined): string {
   if (call.direction === "outbound") return agent ? t("call.sentence.agent_called", { who, agent }) : t("call.sentence.outbound", { who });
-  const target = queue ?? call.to_number;
+  const target = queue ?? spaced(call.to_number);
   return agent ? t("call.sentence.answered", { who, target, agent }) : t("call.sentence.inbound", { who, target });
 }

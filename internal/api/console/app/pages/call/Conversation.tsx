@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from "react";
 import type { Call, Result } from "../../api/client";
 import { otherParty, useNames, useReadIfPresent } from "../../api/query";
 import { isRunning } from "../../parts/CallState";
+import { spaced } from "../../parts/PhoneNumber";
 import { Problem } from "../../parts/Problem";
 import { t, type Key } from "../../words/words";
 import { Details } from "./Details";
@@ -71,7 +72,7 @@ function useSpeakers(call: Call): Speakers {
   const agent = nameOf(call.agent_id ?? call.user_id);
   return (speaker) => {
     if (speaker === "agent") return agent ?? t("speaker.agent");
-    if (speaker === "caller") return name ?? number;
+    if (speaker === "caller") return name ?? spaced(number);
     return t(`speaker.${speaker}` as Key);
   };
 }

@@ -1,12 +1,13 @@
 import type { ReactNode } from "react";
 import type { Call } from "../../api/client";
 import { Mood } from "../../parts/Mood";
+import { PhoneNumber } from "../../parts/PhoneNumber";
 import { date, duration, number, t, textOf } from "../../words/words";
 import type { Recording } from "./Conversation";
 
 /** Facts about a call, in words. */
 export function Details({ call, recording }: { call: Call; recording: Recording | undefined }) {
-  const rows: [string, ReactNode][] = [[t("details.from"), call.from_number], [t("details.to"), call.to_number]];
+  const rows: [string, ReactNode][] = [[t("details.from"), <PhoneNumber key="from" number={call.from_number} />], [t("details.to"), <PhoneNumber key="to" number={call.to_number} />]];
   if (call.sentiment) rows.push([t("details.mood"), <Mood key="mood" mood={call.sentiment} />]);
   if (call.ended_at) rows.push([t("details.ended"), ending(call)]);
   if (call.hold_seconds > 0) rows.push([t("details.held"), duration(call.hold_seconds)]);

@@ -1,5 +1,6 @@
 import type { Call, Schema } from "../../api/client";
 import { useReadIfPresent } from "../../api/query";
+import { PhoneNumber, spaced } from "../../parts/PhoneNumber";
 import { Problem } from "../../parts/Problem";
 import { number, t, type Key } from "../../words/words";
 
@@ -19,8 +20,8 @@ export function Quality({ call }: { call: Call }) {
   return (
     <div className="quality">
       {legs.map((leg) => (
-        <section key={leg.leg_id} className="card" aria-label={`${t(`role.${leg.role}` as Key)} ${leg.number}`}>
-          <header><h2>{t(`role.${leg.role}` as Key)}</h2><span className="soft">{leg.number}</span></header>
+        <section key={leg.leg_id} className="card" aria-label={`${t(`role.${leg.role}` as Key)} ${spaced(leg.number)}`}>
+          <header><h2>{t(`role.${leg.role}` as Key)}</h2><span className="soft"><PhoneNumber number={leg.number} /></span></header>
           <div className="inside two">
             {leg.received && <Side title={t("quality.received")} side={leg.received} />}
             {leg.sent && <Side title={t("quality.sent")} side={leg.sent} />}

@@ -3,6 +3,7 @@ import { ListBox, ListBoxItem } from "react-aria-components";
 import type { Call, Result } from "../../api/client";
 import { useNames, useRead, useReadIfPresent } from "../../api/query";
 import { Icon } from "../../parts/Icon";
+import { spaced } from "../../parts/PhoneNumber";
 import { Problem } from "../../parts/Problem";
 import { clock, duration, number, t } from "../../words/words";
 import { lanesOf, read, type Lane, type Message } from "./messages";
@@ -41,7 +42,7 @@ export function Signalling({ call }: { call: Call }) {
 }
 
 /** Returns the name of a party: that of a user, or its number. */
-const partyName = (leg: Leg, nameOf: (id: string | null | undefined) => string | undefined): string => nameOf(leg.user_id) ?? (leg.number || t("ladder.party"));
+const partyName = (leg: Leg, nameOf: (id: string | null | undefined) => string | undefined): string => nameOf(leg.user_id) ?? (spaced(leg.number) || t("ladder.party"));
 
 /** The sentence that says who sent a message to whom. */
 function sentence(m: Message, lanes: Lane[]): string {

@@ -6,6 +6,7 @@ import { Direction, State } from "../../parts/CallState";
 import { Icon } from "../../parts/Icon";
 import { Mood } from "../../parts/Mood";
 import { More } from "../../parts/More";
+import { PhoneNumber } from "../../parts/PhoneNumber";
 import { Problem } from "../../parts/Problem";
 import { Title } from "../../parts/Title";
 import { duration, moment, t } from "../../words/words";
@@ -52,7 +53,7 @@ function Row({ call, agent, queue }: { call: Call; agent: string | undefined; qu
     <tr>
       <td className="who">
         <Direction call={call} />
-        <span><Link href={"/calls/" + call.id}>{name ?? number}</Link>{name && <small>{number}</small>}</span>
+        <span><Link href={"/calls/" + call.id}>{name ?? <PhoneNumber number={number} />}</Link>{name && <small><PhoneNumber number={number} /></small>}</span>
       </td>
       <td><State call={call} /></td>
       <td>{agent ?? <span className="soft">–</span>}{queue && <small>{queue}</small>}</td>

@@ -5,7 +5,7 @@ import { useScope } from "../../api/query";
 import { AsRequest } from "../../parts/AsRequest";
 import { Icon } from "../../parts/Icon";
 import { More } from "../../parts/More";
-import { PhoneNumber } from "../../parts/PhoneNumber";
+import { PhoneNumber, spaced } from "../../parts/PhoneNumber";
 import { Problem } from "../../parts/Problem";
 import { SearchField } from "../../parts/SearchField";
 import { Title } from "../../parts/Title";
@@ -53,7 +53,7 @@ function Table({ rows }: { rows: Contact[] }) {
         <tbody>
           {rows.map((c) => (
             <tr key={c.id}>
-              <td className="who"><span><Link href={"/contacts/" + c.id}>{c.name || c.company || c.phones[0]?.number || t("contacts.unnamed")}</Link>{c.title && <small>{c.title}</small>}</span></td>
+              <td className="who"><span><Link href={"/contacts/" + c.id}>{c.name || c.company || spaced(c.phones[0]?.number ?? "") || t("contacts.unnamed")}</Link>{c.title && <small>{c.title}</small>}</span></td>
               <td>{c.company || <span className="soft">–</span>}</td>
               <td>{c.phones.slice(0, 2).map((p) => <span className="block" key={p.number + (p.extension ?? "")}><PhoneNumber number={p.number} /></span>)}{c.phones.length > 2 && <small>{t("contacts.more_numbers", { count: c.phones.length - 2 })}</small>}</td>
               <td><span className="tags"><Marks contact={c} />{c.tags.map((tag) => <Link className="tag" key={tag} href={"/contacts?tag=" + encodeURIComponent(tag)}>{tag}</Link>)}</span></td>

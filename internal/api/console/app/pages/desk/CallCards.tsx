@@ -5,6 +5,7 @@ import { request } from "../../api/client";
 import { queries, useMe } from "../../api/query";
 import { useStore } from "../../live/store";
 import { Icon } from "../../parts/Icon";
+import { spaced } from "../../parts/PhoneNumber";
 import { Running } from "../../parts/Running";
 import { Problem } from "../../parts/Problem";
 import { change, controls, type PhoneCall, type PhoneState } from "../../phone/state";
@@ -26,12 +27,12 @@ export function Ringing({ call, front, enter }: { call: PhoneCall; front: PhoneC
   }, [act, call.key, enter, blocked]);
   return (
     <section className="card ringing" aria-label={t("ringing.label")}>
-      <header><Icon name="incoming" /><strong role="alert">{t("ringing.title", { name: call.name ?? call.number })}</strong><span className="soft">{t("bar.ringing")} <Running since={call.since} /></span></header>
+      <header><Icon name="incoming" /><strong role="alert">{t("ringing.title", { name: call.name ?? spaced(call.number) })}</strong><span className="soft">{t("bar.ringing")} <Running since={call.since} /></span></header>
       <Caller callID={call.id} number={call.number} name={call.name} />
       <div className="buttons">
         <button type="button" className="button answer big" disabled={blocked} onClick={() => act?.answer(call.key)}><Icon name="phone" />{t(front ? "second.answer" : "ringing.answer")}</button>
         <button type="button" className="button big" onClick={() => act?.hangUp(call.key)}><Icon name="hangup" />{t("ringing.decline")}</button>
-        <span className="soft small">{blocked ? t("second.blocked") : enter && <><kbd>Enter</kbd> {front ? t("second.enter", { who: front.name ?? front.number }) : t("ringing.enter")}</>}</span>
+        <span className="soft small">{blocked ? t("second.blocked") : enter && <><kbd>Enter</kbd> {front ? t("second.enter", { who: front.name ?? spaced(front.number) }) : t("ringing.enter")}</>}</span>
       </div>
     </section>
   );
@@ -58,13 +59,14 @@ export function WrapUp({ call }: { call: NonNullable<PhoneState["wrapUp"]> }) {
     mutationFn: () => request("agents.presence.set", { path: { id: user?.id ?? "" }, body: { status: "available" } }),
     onSuccess: () => {
       change({ wrapUp: null });
+      controls.get()?.wrappedUp();
       return queries.invalidateQueries({ predicate: (q) => String(q.queryKey[0]).startsWith("agents.") });
     },
   });
   return (
     <>
       <section className="card" aria-labelledby="wrap-up">
-        <header><h2 id="wrap-up">{t("wrapup.title", { name: call.name ?? call.number })}</h2><Link className="soft" href={"/calls/" + call.id}>{t("wrapup.open")}</Link></header>
+        <header><h2 id="wrap-up">{t("wrapup.title", { name: call.name ?? spaced(call.number) })}</h2><Link className="soft" href={"/calls/" + call.id}>{t("wrapup.open")}</Link></header>
         <div className="inside">
           <Outcome callID={call.id} />
           <TagsOf callID={call.id} />

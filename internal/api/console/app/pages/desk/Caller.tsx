@@ -3,6 +3,7 @@ import { queries, useReadIfPresent, useScope } from "../../api/query";
 import { onEvent } from "../../live/stream";
 import { Avatar } from "../../parts/Avatar";
 import { Icon } from "../../parts/Icon";
+import { PhoneNumber } from "../../parts/PhoneNumber";
 import { changeCalls } from "../../phone/state";
 import { moment, t, textOf, type Key } from "../../words/words";
 
@@ -18,16 +19,16 @@ export function Caller({ callID, number, name }: { callID: string | undefined; n
   // What a phone shows as the name may begin with the name of the queue.
   useEffect(() => { if (found) changeCalls((call) => call.id === callID && call.number === number, { name: found }); }, [found, callID, number]);
   const trend = pop?.sentiment_trend && pop.sentiment_trend !== "unknown" ? pop.sentiment_trend : undefined;
-  const shown = pop?.contact?.name || name || number;
+  const shown = pop?.contact?.name || name;
   return (
     <div className="caller-card">
       <div className="person">
-        <Avatar name={shown} />
+        <Avatar name={shown ?? number} />
         <div>
-          <p className="name">{shown}</p>
+          <p className="name">{shown ?? <PhoneNumber number={number} />}</p>
           <p className="facts">
             {pop?.contact?.company && <span>{pop.contact.company}</span>}
-            {shown !== number && <span>{number}</span>}
+            {shown && <PhoneNumber number={number} />}
             {pop?.vip && <span className="tag accent"><Icon name="star" size={13} />{t("caller.vip")}</span>}
             {pop?.do_not_call && <span className="tag red">{t("caller.do_not_call")}</span>}
             {pop?.tags.map((tag) => <span className="tag" key={tag}>{tag}</span>)}

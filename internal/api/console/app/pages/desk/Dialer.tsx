@@ -2,6 +2,7 @@ import { useState } from "react";
 import { ComboBox, Input, Label, ListBox, ListBoxItem, Popover } from "react-aria-components";
 import { useStore } from "../../live/store";
 import { Icon } from "../../parts/Icon";
+import { spaced } from "../../parts/PhoneNumber";
 import { controls, phone } from "../../phone/state";
 import { isName, useTargets, type Target } from "../../phone/targets";
 import { t, type Key } from "../../words/words";
@@ -36,7 +37,7 @@ export function Dialer() {
           <Input className="input" placeholder={t("dialer.placeholder")} />
           {text !== "" && <button type="button" className="button quiet" aria-label={t("dialer.erase")} onClick={() => setText(text.slice(0, -1))}><Icon name="erase" /></button>}
         </div>
-        <Popover className="popover"><ListBox renderEmptyState={() => <p className="nobody soft">{t("dialer.nobody")}</p>}>{(x: Target) => <ListBoxItem id={x.id} textValue={x.name}><span>{x.name}<small>{x.number}</small></span></ListBoxItem>}</ListBox></Popover>
+        <Popover className="popover"><ListBox renderEmptyState={() => <p className="nobody soft">{t("dialer.nobody")}</p>}>{(x: Target) => <ListBoxItem id={x.id} textValue={x.name}><span>{x.name}<small>{spaced(x.number)}</small></span></ListBoxItem>}</ListBox></Popover>
       </ComboBox>
       <div className="keypad" role="group" aria-label={t("bar.keypad")}>
         {keys.map(([digit, letters]) => (

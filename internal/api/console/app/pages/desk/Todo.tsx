@@ -5,7 +5,7 @@ import { request } from "../../api/client";
 import { otherParty, queries, useRead, useScope } from "../../api/query";
 import { CallButton } from "../../parts/CallButton";
 import { Icon, type IconName } from "../../parts/Icon";
-import { spaced } from "../../parts/PhoneNumber";
+import { asName, spaced } from "../../parts/PhoneNumber";
 import { Problem } from "../../parts/Problem";
 import { duration, moment, t, type Key } from "../../words/words";
 
@@ -73,8 +73,8 @@ function useItems(): { items: Item[]; error: Error | null; ready: boolean } {
   return { items, error: missed.error ?? left.error ?? unread.error, ready: missed.isSuccess && left.isSuccess && (unread.isSuccess || !texts) };
 }
 
-/** Leaves out a name without letters: phones without a name send their number as one. */
-const named = ({ name, number }: { name: string | undefined; number: string }) => ({ number, name: name && /\p{L}/u.test(name) ? name : undefined });
+/** Leaves out a name without letters. */
+const named = ({ name, number }: { name: string | undefined; number: string }) => ({ number, name: asName(name) });
 
 /** Takes a message off the list: it counts as heard, or read. */
 function Done({ kind, id }: { kind: "voicemail" | "texts"; id: string }) {

@@ -1,7 +1,7 @@
 import { useStore } from "../../live/store";
 import { setLanguage } from "../../shell/language";
 import { setTheme, theme, themes } from "../../shell/theme";
-import { languages, t, useLanguage, type Key, type Language } from "../../words/words";
+import { languages, t, useLanguage, type Key } from "../../words/words";
 
 /** How the console looks, in every browser of the person. A choice counts at once. */
 export function ConsoleSettings() {
@@ -12,7 +12,7 @@ export function ConsoleSettings() {
       <div className="inside">
         <label className="field">
           <span>{t("profile.console.language")}</span>
-          <select value={language} onChange={(e) => setLanguage(e.currentTarget.value as Language)}>{Object.entries(languages).map(([id, native]) => <option key={id} value={id}>{native}</option>)}</select>
+          <select value={language} onChange={(e) => setLanguage(e.currentTarget.value)}>{Object.entries(languages).map(([id, native]) => <option key={id} value={id}>{native}</option>)}</select>
         </label>
         <fieldset className="choices">
           <legend className="label">{t("theme")}</legend>
