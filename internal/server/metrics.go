@@ -131,6 +131,12 @@ func (m *metrics) storage(n *Server) {
 		}
 		return 0
 	})
+	m.counter("soniq_speech_without_words_total", "Speech segments in which no words were recognised.", func() float64 {
+		if p := n.Platform.engines.pool; p != nil {
+			return float64(p.Wordless())
+		}
+		return 0
+	})
 }
 
 // status returns what soniq doctor shows about a running node.

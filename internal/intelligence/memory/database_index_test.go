@@ -161,6 +161,9 @@ func TestDatabaseIndexes_SameResultsAsInMemory(t *testing.T) {
 	if r := first("org_a", "thunderstorm hit the yacht"); r.CallID == nil || *r.CallID != "call_yacht" {
 		t.Errorf("a call that was learnt just now is not found: %+v", r)
 	}
+	if r := first("org_a", "lihgthouse"); r.CallID == nil || *r.CallID != "call_yacht" {
+		t.Errorf("a misspelt word does not find the call: %+v", r)
+	}
 	if r := first("org_b", "lightning lighthouse"); r.CallID != nil && *r.CallID == "call_yacht" {
 		t.Error("another organisation finds it")
 	}

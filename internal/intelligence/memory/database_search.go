@@ -47,7 +47,15 @@ func (s *Service) databaseRows(ctx context.Context, org string, in Query, q *que
 		if err != nil {
 			return err
 		}
-		q.rarities = t.rarities(q.terms)
+		if err := s.addSimilarOfDatabase(ctx, tx, org, q); err != nil {
+			return fmt.Errorf("similar words in the database: %w", err)
+		}
+		if len(q.similar) > 0 {
+			if t, err = s.wordStatisticsOf(ctx, tx, org, q.searchTerms()); err != nil {
+				return err
+			}
+		}
+		q.rarities = t.rarities(q.searchTerms())
 		for _, table := range searchedTables {
 			if err := table.near(ctx, tx, org, in, q, near, picked); err != nil {
 				return fmt.Errorf("nearest in the database: %w", err)
@@ -233,7 +241,7 @@ type weightedTerm struct {
 // lookupTerms returns the words of a query by which passages are looked up: all except the most common, as with an
 // in-memory index.
 func (t *wordStatistics) lookupTerms(q *question) (all []weightedTerm) {
-	for _, w := range q.terms {
+	for _, w := range q.searchTerms() {
 		if n := t.passagesWith(w); n <= commonFrom || n <= t.passages/commonShare {
 			all = append(all, weightedTerm{w, q.idf[w]})
 		}

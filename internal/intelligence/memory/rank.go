@@ -14,11 +14,13 @@ const (
 
 // question is a query prepared for ranking.
 type question struct {
+	text    string
 	terms   []Term
 	vector  []float32 // nil if there is no embedding
 	model   Model
 	mode    string
 	lexicon Lexicon
+	similar map[Term]similarTerm // words of passages that are similar to words of the query
 	rarities
 	weights        weights
 	wordSimilarity map[Term][]float64 // similarity of passage words to the query's words, cached while ranking
@@ -167,7 +169,7 @@ func (q *question) prepare() {
 // compare computes the features of a passage.
 func (q *question) compare(r *row) features {
 	var f features
-	best := make([]float64, len(q.terms))
+	best, keyword := make([]float64, len(q.terms)), make([]float64, len(q.terms))
 	length := 0
 	for _, t := range r.terms {
 		length += int(t.count)
@@ -176,11 +178,18 @@ func (q *question) compare(r *row) features {
 		for i, n := range q.nearness(t.term) {
 			best[i] = max(best[i], n)
 		}
-		for _, own := range q.terms {
+		for i, own := range q.terms {
 			if own == t.term {
-				f.keyword += bm25(q.idf[own], float64(t.count), float64(length), q.average)
+				keyword[i] = bm25(q.idf[own], float64(t.count), float64(length), q.average)
 			}
 		}
+		if x, ok := q.similar[t.term]; ok {
+			i := x.own
+			keyword[i] = max(keyword[i], x.closeness*bm25(q.idf[q.terms[i]], float64(t.count), float64(length), q.average))
+		}
+	}
+	for _, k := range keyword {
+		f.keyword += k
 	}
 	f.keyword = share(f.keyword, q.weights.keyword)
 	for i, t := range q.terms {
@@ -210,6 +219,9 @@ func (q *question) nearness(t Term) []float64 {
 		if u, _ := q.lexicon.Vector(own); u != nil && v != nil {
 			n[i] = max(cosine(u, v), 0)
 		}
+	}
+	if x, ok := q.similar[t]; ok {
+		n[x.own] = max(n[x.own], x.closeness)
 	}
 	q.wordSimilarity[t] = n
 	return n

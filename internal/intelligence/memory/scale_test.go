@@ -61,6 +61,11 @@ func measure(t *testing.T, d *db.DB, n int) {
 	measureQueries(t, lean, n, queries[:30], "that keeps nothing, alone")
 	lean.DropIndex("org_a")
 	measureQueries(t, s, n, queries, "alone")
+	var misspelt []query
+	for _, c := range misheard {
+		misspelt = append(misspelt, query{Query: "the call with " + c[0] + " about the invoice"})
+	}
+	measureQueries(t, s, n, misspelt, "for misspelt names, alone")
 
 	learnt, stop := make(chan int), make(chan struct{})
 	go func() { learnt <- insertCalls(t, s, d, lessons, n, stop) }()

@@ -127,7 +127,7 @@ func (s *Service) defaults(in Query) Query {
 // question prepares the query's words and vector. If a remote embedder fails, only words are searched, except in
 // semantic mode, where that is an error.
 func (s *Service) question(ctx context.Context, in Query) (*question, error) {
-	q := &question{terms: unique(s.lexicon.Terms(in.Text)), mode: in.Mode, lexicon: s.lexicon, model: s.model()}
+	q := &question{text: in.Text, terms: unique(s.lexicon.Terms(in.Text)), mode: in.Mode, lexicon: s.lexicon, model: s.model()}
 	if s.embedder == nil || in.Mode == Keyword {
 		return q, nil
 	}
@@ -171,6 +171,7 @@ func (s *Service) rows(ctx context.Context, org string, in Query, q *question) (
 			return nil, err
 		}
 		rows, err := s.rowsOfPhoneOrContact(ctx, org, in, f)
+		q.addSimilar(presentIn(rows))
 		q.rarities = raritiesOfRows(q.terms, rows)
 		return rows, wrapError("read memory of a number or contact", err)
 	}
@@ -192,7 +193,8 @@ func (s *Service) rows(ctx context.Context, org string, in Query, q *question) (
 	if err != nil {
 		return nil, err
 	}
-	rows, keys, rare := x.candidates(q.terms, q.vector, f, near, byWord)
+	q.addSimilar(x.present)
+	rows, keys, rare := x.candidates(q.searchTerms(), q.vector, f, near, byWord)
 	if q.rarities = rare; len(keys) == 0 {
 		return rows, nil
 	}

@@ -98,6 +98,22 @@ func waitSegments(t *testing.T, l *LiveTranscription) ([]Segment, error) {
 	return l.Wait(ctx)
 }
 
+// wordless recognises no words.
+type wordless struct{ countingRecognizer }
+
+func (*wordless) Transcribe(context.Context, Clip) (Recognition, error) { return Recognition{}, nil }
+
+// https://github.com/amicalhq/amical/issues/71
+func TestRecognizerPool_CountsSpeechWithoutWords(t *testing.T) {
+	t.Parallel()
+	l, p := startTranscription(t, &wordless{}, mulaw, nil)
+	writeInParts(l, talk(9, callerSpeaks, agentSpeaks), 320)
+	l.End()
+	if said, err := waitSegments(t, l); err != nil || len(said) != 0 || p.Wordless() < 2 {
+		t.Errorf("%d segments without words, %+v, %v", p.Wordless(), said, err)
+	}
+}
+
 func callerSpeaks(s int) bool { return s%4 == 1 }
 func agentSpeaks(s int) bool  { return s%4 == 3 }
 

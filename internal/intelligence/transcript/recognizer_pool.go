@@ -2,7 +2,9 @@ package transcript
 
 import (
 	"context"
+	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // defaultMaxHeld limits the audio that waits in memory for a worker, over all calls, in bytes.
@@ -23,6 +25,8 @@ type RecognizerPool struct {
 	heldBytes int64 // bytes of audio waiting in memory
 	maxHeld   int64 // its limit
 	closed    bool
+
+	wordless atomic.Int64 // segments without words
 }
 
 // NewRecognizerPool starts the workers. Close ends them.
@@ -57,6 +61,9 @@ func (p *RecognizerPool) Backlog() int {
 	defer p.mu.Unlock()
 	return len(p.queue)
 }
+
+// Wordless returns the number of segments that have the loudness of speech, but in which no words were recognised.
+func (p *RecognizerPool) Wordless() int64 { return p.wordless.Load() }
 
 // add queues a segment. If too much audio is waiting already, the segment's audio is dropped and read from the
 // recording later. Without a recording such a segment is rejected.
@@ -108,6 +115,9 @@ func (p *RecognizerPool) work() {
 		if err != nil {
 			s.live.failed(s, err)
 			continue
+		}
+		if strings.TrimSpace(heard.Text) == "" {
+			p.wordless.Add(1)
 		}
 		s.live.recognized(s, heard)
 	}

@@ -2,6 +2,7 @@ package fuzzy
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -106,5 +107,37 @@ func BenchmarkDistance(b *testing.B) {
 	}
 	for i := 0; b.Loop(); i++ {
 		n.Distance(names[i%len(names)])
+	}
+}
+
+// An index of hashes finds as many of the labelled names by their spellings as a comparison with all names.
+func TestSpellings_LabelledMisspellings(t *testing.T) {
+	t.Parallel()
+	found, most := 0, 0
+	for _, c := range misspelt {
+		n, spelled := 0, false
+		Spellings(strings.ToLower(c[0]), func(s string) {
+			n++
+			spelled = spelled || s == strings.ToLower(c[1])
+		})
+		most = max(most, n)
+		if spelled {
+			found++
+		} else {
+			t.Logf("%s does not become %s", c[0], c[1])
+		}
+	}
+	t.Logf("%d of %d, %d spellings at most", found, len(misspelt), most)
+	if found < len(misspelt)*95/100 || most > 30_000 {
+		t.Errorf("want at least 95 %% of the misspelt names, of at most 30,000 spellings")
+	}
+	for _, word := range []string{"", "ab", "a1b2", "4711", strings.Repeat("long", 8)} {
+		Spellings(word, func(s string) { t.Errorf("%q becomes %q", word, s) })
+	}
+}
+
+func BenchmarkSpellings(b *testing.B) {
+	for b.Loop() {
+		Spellings("zimmermann", func(string) {})
 	}
 }

@@ -2,6 +2,12 @@ package fuzzy
 
 import "strings"
 
+// SoundAlike reports whether two words in lower case have the same sound.
+func SoundAlike(a, b string) bool {
+	x := sound(strings.Join(words(a), ""))
+	return x != "" && x == sound(strings.Join(words(b), ""))
+}
+
 // sound returns the code of a word by the Cologne phonetics (Hans Joachim Postel, 1969): words that sound alike have the same code. It was
 // made for German and tells English names apart as well. Letters beyond a to z have no sound.
 func sound(word string) string {

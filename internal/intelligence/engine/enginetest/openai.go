@@ -39,6 +39,13 @@ func (s *FakeOpenAI) record(form string) {
 	s.requested = append(s.requested, form)
 }
 
+// requests returns how many formats were requested.
+func (s *FakeOpenAI) requests() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.requested)
+}
+
 // Forms returns the formats that were requested, separated by spaces.
 func (s *FakeOpenAI) Forms() string {
 	s.mu.Lock()
@@ -88,6 +95,8 @@ func (s *FakeOpenAI) transcribe(w http.ResponseWriter, r *http.Request) {
 	case s.Dialect == "whisper.cpp":
 		fmt.Fprint(w, head1+`,"segments":[`+segment+
 			`,"words":[{"word":" Hello","start":0.1,"end":0.4,"t_dtw":-1,"probability":0.93},{"word":" there.","start":0.5,"end":0.9,"probability":0.8}]}]}`)
+	case s.Dialect == "loops" && s.requests() == 1:
+		fmt.Fprint(w, `{"text":" 3, 2, 3, 2, 3, 2, 3, 2"}`)
 	case s.Dialect == "imagines":
 		fmt.Fprint(w, `{"text":" Thank you for watching!","segments":[{"text":" Thank you for watching!","avg_logprob":-1.4,"no_speech_prob":0.9}]}`)
 	default: // without words

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/engine/speech/plausibility"
 	"soniq/internal/intelligence/transcript"
 )
 
@@ -39,7 +40,7 @@ func (r *openAIRecognizer) Engine() transcript.Engine {
 
 // Ready sends a second of silence, which also determines the response format that the server supports.
 func (r *openAIRecognizer) Ready(ctx context.Context) error {
-	_, err := r.Transcribe(ctx, transcript.Clip{PCM: make([]int16, 16000), Rate: 16000, Language: "en"})
+	_, err := r.decode(ctx, transcript.Clip{PCM: make([]int16, 16000), Rate: 16000, Language: "en"})
 	if err != nil {
 		return &transcript.MissingDependency{Problem: "the transcriber does not answer: " + err.Error(),
 			Remedy: "check SONIQ_TRANSCRIBER and SONIQ_ALLOW_TARGETS, or set SONIQ_TRANSCRIBER=builtin"}
@@ -47,9 +48,17 @@ func (r *openAIRecognizer) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Transcribe recognises one clip. If the server rejects the prompt with the terms, it repeats the request without one
-// and sends no prompt from then on.
+// serverRetries is how often a clip is recognised again: each request takes time, and may cost money.
+const serverRetries = 1
+
+// Transcribe recognises one clip, and once more, slightly changed, if the text is doubtful.
 func (r *openAIRecognizer) Transcribe(ctx context.Context, c transcript.Clip) (transcript.Recognition, error) {
+	return plausibility.Recognize(c, serverRetries, func(c transcript.Clip) (transcript.Recognition, error) { return r.decode(ctx, c) })
+}
+
+// decode recognises one clip as it is. If the server rejects the prompt with the terms, it repeats the request without one
+// and sends no prompt from then on.
+func (r *openAIRecognizer) decode(ctx context.Context, c transcript.Clip) (transcript.Recognition, error) {
 	var err error
 	prompt := termsPrompt(c.Terms)
 	if r.promptRejected.Load() {

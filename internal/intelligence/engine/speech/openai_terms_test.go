@@ -8,6 +8,7 @@ import (
 	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/engine/enginetest"
 	"soniq/internal/intelligence/transcript"
+	"soniq/internal/protocol/media/wav"
 )
 
 func TestOpenAIRecognizer_TermsPrompt(t *testing.T) {
@@ -71,6 +72,24 @@ func TestOpenAIRecognizer_Dialects(t *testing.T) {
 		if got := s.Forms(); got != c.forms {
 			t.Errorf("%s: asked for %s, want %s", c.dialect, got, c.forms)
 		}
+	}
+}
+
+// https://github.com/moonshine-ai/moonshine/issues/83
+func TestOpenAIRecognizer_LoopDecodedAgain(t *testing.T) {
+	t.Parallel()
+	w, err := wav.Read("testdata/park.wav")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &enginetest.FakeOpenAI{Dialect: "loops"}
+	l, err := NewRecognizer(s.Serve(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := l.Transcribe(context.Background(), transcript.Clip{PCM: w.PCM[0], Rate: 8000, Language: "en"})
+	if err != nil || h.Text != "Hello there." || s.Forms() != "verbose_json/true verbose_json/true" {
+		t.Errorf("heard %+v, %v after %s", h, err, s.Forms())
 	}
 }
 

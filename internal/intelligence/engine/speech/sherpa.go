@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"soniq/internal/intelligence/engine/speech/plausibility"
 	"soniq/internal/intelligence/transcript"
 )
 
@@ -122,6 +123,12 @@ func (s *Sherpa) Transcribe(ctx context.Context, c transcript.Clip) (transcript.
 	if err := s.CheckLanguage(c.Language); err != nil {
 		return transcript.Recognition{}, err
 	}
+	r, err := plausibility.Recognize(c, plausibility.Retries, func(c transcript.Clip) (transcript.Recognition, error) { return s.decode(ctx, c) })
+	return s.terms.indexOf(c).correct(r), err
+}
+
+// decode recognises one clip as it is.
+func (s *Sherpa) decode(ctx context.Context, c transcript.Clip) (transcript.Recognition, error) {
 	w, err := s.acquire(ctx)
 	if err != nil {
 		return transcript.Recognition{}, err
@@ -134,7 +141,7 @@ func (s *Sherpa) Transcribe(ctx context.Context, c transcript.Clip) (transcript.
 		return transcript.Recognition{}, fmt.Errorf("recognise %d ms of speech: %w", c.DurationMS(), err)
 	}
 	s.release(w)
-	return s.terms.indexOf(c).correct(r.recognition(c.Language, c.DurationMS())), nil
+	return r.recognition(c.Language, c.DurationMS()), nil
 }
 
 // transcribeSherpa sends one clip to the worker and returns its result.

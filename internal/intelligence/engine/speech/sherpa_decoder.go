@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"unsafe"
 
 	"soniq/internal/intelligence/transcript"
@@ -75,41 +74,7 @@ func (d *sherpaDecoder) decodeClip(pcm []int16, language string) (sherpaResult, 
 	for i, v := range pcm {
 		samples[i] = float32(v) / 32768
 	}
-	r, err := d.decode(samples)
-	if err == nil && strings.HasPrefix(d.model.family, "moonshine") {
-		for _, vary := range retryVariants {
-			if r.Text != "" || err != nil {
-				break
-			}
-			r, err = d.decode(vary(samples))
-		}
-	}
-	return r, err
-}
-
-// retryVariants are changes of the audio to try if a Moonshine model returns no text although there is speech: for
-// some clips it predicts the end first, and no longer does if the clip is slightly different. Tones and noise still
-// give no words.
-var retryVariants = []func([]float32) []float32{
-	func(x []float32) []float32 { return normalizePeak(x, 0.25) },
-	func(x []float32) []float32 { return append(slices.Clone(x), make([]float32, sherpaRate*3/10)...) },
-	func(x []float32) []float32 { return x[min(sherpaRate/10, len(x)/2):] },
-}
-
-// normalizePeak scales samples so that the loudest has a level; 1 is full scale.
-func normalizePeak(x []float32, level float32) []float32 {
-	var peak float32
-	for _, v := range x {
-		peak = max(peak, v, -v)
-	}
-	if peak == 0 {
-		return x
-	}
-	out := make([]float32, len(x))
-	for i, v := range x {
-		out[i] = v * level / peak
-	}
-	return out
+	return d.decode(samples)
 }
 
 // decode recognises samples; 1 is full scale.

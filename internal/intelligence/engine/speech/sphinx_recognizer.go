@@ -9,6 +9,7 @@ import (
 
 	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/engine/speech/itn"
+	"soniq/internal/intelligence/engine/speech/plausibility"
 	"soniq/internal/intelligence/transcript"
 )
 
@@ -68,6 +69,18 @@ func (s *PocketSphinx) Transcribe(ctx context.Context, c transcript.Clip) (trans
 	if err := s.CheckLanguage(c.Language); err != nil {
 		return transcript.Recognition{}, err
 	}
+	retries := sphinxRetries
+	if len(c.Phrases) > 0 {
+		retries = 0 // the grammar may have no match
+	}
+	return plausibility.Recognize(c, retries, func(c transcript.Clip) (transcript.Recognition, error) { return s.decode(ctx, c) })
+}
+
+// sphinxRetries is how often a clip is recognised again: the recogniser is slow, and its grammar of words seldom runs into loops.
+const sphinxRetries = 1
+
+// decode recognises one clip as it is.
+func (s *PocketSphinx) decode(ctx context.Context, c transcript.Clip) (transcript.Recognition, error) {
 	w, err := s.acquire(ctx)
 	if err != nil {
 		return transcript.Recognition{}, err
