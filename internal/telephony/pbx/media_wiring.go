@@ -217,10 +217,10 @@ func (c *liveCall) watch(l *leg) {
 
 // silenceLimit returns the time without RTP after which a leg is probed.
 func (s *Switch) silenceLimit(l *leg) time.Duration {
-	if s.BrowserTimeout > 0 && l.isBrowser() {
-		return s.BrowserTimeout
+	if s.cfg.BrowserTimeout > 0 && l.isBrowser() {
+		return s.cfg.BrowserTimeout
 	}
-	return s.MediaTimeout
+	return s.cfg.MediaTimeout
 }
 
 // isBrowser reports whether the party is a phone in a browser: those alone connect by WebSocket.
