@@ -80,7 +80,40 @@ func cutProperty(line string) (group, name, params, value string, ok bool) {
 	if i := strings.LastIndexByte(name, '.'); i >= 0 { // item1.TEL
 		group, name = strings.TrimSpace(strings.ReplaceAll(name[:i], ".", "")), name[i+1:]
 	}
-	return group, strings.ToUpper(strings.TrimSpace(name)), params, line[at+1:], true
+	group, name, params = standardProperty(group, strings.ToUpper(strings.TrimSpace(name)), params)
+	return group, name, params, line[at+1:], true
+}
+
+// otherNames maps names of properties that vCard does not know, as some programs write them, to those of numbers and addresses.
+var otherNames = map[string]string{"PHONE": vcard.FieldTelephone, "TELEPHONE": vcard.FieldTelephone, "TELEFON": vcard.FieldTelephone, "FON": vcard.FieldTelephone,
+	"MOBILE": vcard.FieldTelephone, "CELL": vcard.FieldTelephone, "CELLPHONE": vcard.FieldTelephone, "HANDY": vcard.FieldTelephone, "FAX": vcard.FieldTelephone,
+	"MAIL": vcard.FieldEmail, "E-MAIL": vcard.FieldEmail, "EMAILADDRESS": vcard.FieldEmail}
+
+// typesOfNames are the types that names stand for: those of properties, such as MOBILE, and those behind a point, such as PHONE.WORK.
+var typesOfNames = map[string]string{"MOBILE": "CELL", "CELL": "CELL", "CELLPHONE": "CELL", "HANDY": "CELL", "FAX": "FAX", "WORK": "WORK", "BUSINESS": "WORK",
+	"OFFICE": "WORK", "HOME": "HOME", "PRIVATE": "HOME", "MAIN": "MAIN", "OTHER": "OTHER", "PAGER": "PAGER", "VOICE": "VOICE"}
+
+// standardProperty returns a property whose name is in otherNames, or is a type behind the name of numbers or addresses (PHONE.WORK), as
+// TEL or EMAIL with that type. Others stay as they are.
+func standardProperty(group, name, params string) (string, string, string) {
+	before := strings.ToUpper(group)
+	standard := otherNames[before]
+	if before == vcard.FieldTelephone || before == vcard.FieldEmail {
+		standard = before
+	}
+	kind := typesOfNames[name]
+	switch {
+	case standard != "" && kind != "":
+		group = ""
+	case otherNames[name] != "":
+		standard = otherNames[name]
+	default:
+		return group, name, params
+	}
+	if kind != "" {
+		params = strings.TrimSuffix("TYPE="+kind+";"+params, ";")
+	}
+	return group, standard, params
 }
 
 func isQuotedPrintable(params string) bool {

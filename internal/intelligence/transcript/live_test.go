@@ -267,3 +267,13 @@ func FuzzTranscribeFile(f *testing.F) {
 		_, _ = p.TranscribeFile(context.Background(), bytes.NewReader(b), int64(len(b)), mulaw, "en", nil)
 	})
 }
+
+func TestOtherServerRetry_BacksOff(t *testing.T) {
+	t.Parallel()
+	for waited, want := range map[time.Duration]time.Duration{-time.Hour: time.Second, 0: time.Second, 5 * time.Second: time.Second,
+		time.Minute: 6 * time.Second, time.Hour: time.Minute, 1000 * time.Hour: time.Minute} {
+		if got := otherServerRetry(waited); got != want {
+			t.Errorf("after %s: %s, want %s", waited, got, want)
+		}
+	}
+}

@@ -23,7 +23,7 @@ func (s *Service) process(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	if err := s.awaitFiles(ctx, j.Org, ref.CallID); err != nil {
+	if err := s.awaitFiles(ctx, j, ref.CallID); err != nil {
 		return err
 	}
 	t, err := s.transcribe(ctx, j, ref.CallID)

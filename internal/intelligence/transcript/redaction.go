@@ -176,18 +176,25 @@ func (s *Service) publishSegments(org string, all []event.CallTranscriptSegment)
 	}
 }
 
-// otherServerRetry is the delay of a job for whose files another server is needed.
-const otherServerRetry = time.Second
+// maxServerRetry limits otherServerRetry.
+const maxServerRetry = time.Minute
+
+// otherServerRetry returns the delay of a job for whose files another server is needed: a tenth of the time that it has waited, so that a
+// server that never returns costs little.
+func otherServerRetry(waited time.Duration) time.Duration {
+	return min(max(waited/10, time.Second), maxServerRetry)
+}
 
 // awaitFiles returns an error that repeats the job if recordings from which numbers are to be removed are on another server.
-func (s *Service) awaitFiles(ctx context.Context, org, callID string) error {
-	parts, err := s.cfg.Recordings.Parts(ctx, org, callID)
+func (s *Service) awaitFiles(ctx context.Context, j job.Job, callID string) error {
+	parts, err := s.cfg.Recordings.Parts(ctx, j.Org, callID)
 	if err != nil {
 		return err
 	}
 	for _, p := range parts {
 		if p.Pending() && !s.cfg.Recordings.IsLocal(p) {
-			return &job.Retry{After: otherServerRetry, NotCounted: true, Cause: fmt.Errorf("recording %s is on another server", p.ID)}
+			after := otherServerRetry(s.cfg.Clock.Now().Sub(j.CreatedAt.Time))
+			return &job.Retry{After: after, NotCounted: true, Cause: fmt.Errorf("recording %s is on another server", p.ID)}
 		}
 	}
 	return nil
