@@ -61,8 +61,7 @@ func (p *consolePage) waitEvent(method, text string) {
 // One tab of a browser is the telephone. When it is closed, another one registers, and takes the next call.
 func TestConsole_OnePhoneInTwoTabs(t *testing.T) {
 	limit.Budget(t, 90*time.Second, "a browser opens two tabs and takes two calls")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	first, _, way := deskWithPhone(office)
 	second := first.anotherTab("/console/calls")
 	second.has("button", "Phone in another tab")
@@ -104,8 +103,7 @@ func (p *consolePage) callBrowserFromList(office *fixture.Org, way fixture.Carri
 // Loading the page again during a call is warned of. If it happens all the same, the other side hears music, and the call comes back.
 func TestConsole_ReloadDuringCall(t *testing.T) {
 	limit.Budget(t, 2*time.Minute, "a browser takes a call, loads its page again, and each state is heard for some seconds")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	p, _, way := deskWithPhone(office)
 	caller := p.callBrowser(office, way, "Answer")
 	p.hearsOnly("before", fixture.CallerTone)
@@ -131,7 +129,7 @@ func TestConsole_ReloadDuringCall(t *testing.T) {
 // A page that is closed during a call and does not come back: the other side hears music, and the call ends.
 func TestConsole_ClosedDuringCall(t *testing.T) {
 	limit.Budget(t, time.Minute, "a browser takes a call, and the server waits for its audio")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off", "--media-timeout", "6s"}})
+	s := sharedServer(t, "--media-timeout", "6s")
 	office := fixture.NewOrg(s)
 	p, _, way := deskWithPhone(office)
 	caller := p.callBrowser(office, way, "Answer")

@@ -13,13 +13,9 @@ import (
 func signInAgain(p *consolePage, path string) *consolePage {
 	t := p.t
 	t.Helper()
-	c := open(t, tone(t, "440"), p.base+"/account/login", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-		"--lang=en-GB", "--accept-lang=en-GB")
+	c := open(t, tone(t, "440"), p.base+"/account/login", consoleFlags...)
 	other := &consolePage{person: &person{t: t, chromium: c, base: p.base}}
-	other.person.shows("Sign in")
-	other.fill("email", mailOf(t, "Dana"))
-	other.fill("password", consolePassword)
-	other.press("Sign in")
+	other.signIn(mailOf(t, "Dana"))
 	other.person.shows("supervisor of")
 	other.watch()
 	other.goTo(path)
@@ -29,8 +25,7 @@ func signInAgain(p *consolePage, path string) *consolePage {
 // Two browsers list a missed call, a voicemail message and an unread text. An item that is handled in one disappears from the other.
 func TestConsole_TodoInTwoBrowsers(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "two browsers follow calls and messages, and the list is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	way := office.AddCarrier("", nil)
 	carrier := newTextCarrier(t, office, way.Trunk, reception)
 	first, user := openConsole(office, "supervisor", "/console/desk", "440") // sees calls that rang no telephone
