@@ -90,8 +90,8 @@ func siteOf(dir string) site {
 	return site{parts[0], parts[1]}
 }
 
-// TestImports_PointDownwards reads every import of our own packages and reports those that the tables above do not allow, and entries of
-// the tables that no import needs.
+// TestImports_PointDownwards reports the imports of our own packages that the tables above do not allow. It also reports entries of the
+// tables that no import needs.
 func TestImports_PointDownwards(t *testing.T) {
 	used := map[string]bool{}
 	seen := 0

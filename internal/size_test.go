@@ -2,6 +2,9 @@ package internal_test
 
 import (
 	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,8 +13,9 @@ import (
 
 // The limits of the layout: a folder can be read as a table of contents, and a file at one sitting.
 const (
-	maxFilesInFolder = 40
-	maxLinesInFile   = 400
+	maxFilesInFolder   = 40
+	maxLinesInFile     = 400
+	maxLinesInFunction = 80
 )
 
 // TestSize_FoldersAndFiles counts the files of each folder, without tests, and the lines of each file.
@@ -37,5 +41,32 @@ func TestSize_FoldersAndFiles(t *testing.T) {
 		if n > maxFilesInFolder {
 			t.Errorf("%s has %d files that are not tests; at most %d", folder, n, maxFilesInFolder)
 		}
+	}
+}
+
+// TestSize_Functions counts the lines of each function of the programs. Tests may list their steps.
+func TestSize_Functions(t *testing.T) {
+	t.Parallel()
+	var n int
+	walk(t, func(path string) {
+		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "e2e/") {
+			return
+		}
+		files := token.NewFileSet()
+		f, err := parser.ParseFile(files, filepath.Join("..", path), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok {
+				n++
+				if lines := files.Position(d.End()).Line - files.Position(d.Pos()).Line + 1; lines > maxLinesInFunction {
+					t.Errorf("%s: %s has %d lines; at most %d", path, d.Name.Name, lines, maxLinesInFunction)
+				}
+			}
+		}
+	})
+	if n < 1000 {
+		t.Errorf("only %d functions were found: does the test read the right folder?", n)
 	}
 }

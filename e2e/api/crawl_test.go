@@ -16,8 +16,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// foreignEverywhere requests with a key of organisation b, with ids of a in every parameter of a query and every member of a body that has
-// ids. The answer is that for an id that no record has.
+// foreignEverywhere requests with a key of organisation b, with ids of a wherever a query or a body has ids. The answer is that for an id
+// that no record has.
 func foreignEverywhere(t *testing.T, s *stage) {
 	foreign, own := s.foreignIDs(), s.ownIDs(t)
 	asked := 0

@@ -52,8 +52,8 @@ func listenUDP(t *testing.T, host string) *net.UDPConn {
 	return c
 }
 
-// sprayHellos sends a ClientHello to every media port until stop is called, fifty times a second, from another address
-// and from other ports of the telephones' address.
+// sprayHellos sends a ClientHello to every media port until stop is called, fifty times a second. They come from another address and from
+// other ports of the telephones' address.
 func sprayHellos(t *testing.T, s *rig.Server) (stop func()) {
 	t.Helper()
 	hello, ports := strangersHello(t), fixture.UDPPorts(t, s)

@@ -32,8 +32,8 @@ func readTools(from, callID string) map[string]map[string]any {
 		"search_call_memory": {"query": "owner key instructions"}, "get_call_analytics": {"since": "2020-01-01", "until": "2020-06-01"}}
 }
 
-// Every text that an outsider wrote or said is listed as untrusted in results and resources, has no invisible
-// characters, and is not in the sentence of the result.
+// Every text that an outsider wrote or said is listed as untrusted in results and resources. It has no invisible characters, and is not in
+// the sentence of the result.
 func TestInjection_TextsOfOutsidersAreMarked(t *testing.T) {
 	t.Parallel()
 	ai := fixture.NewAIServer(t)

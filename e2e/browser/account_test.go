@@ -21,15 +21,13 @@ import (
 // In a browser without scripts, a user chooses a password, makes a key and authorises a program. axe finds no fault
 // on any page.
 func TestAccount_SignInKeyAndAuthorization(t *testing.T) {
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := sharedServer(t)
 	link := strings.TrimSpace(s.Command("admin", "users", "add", "ada@example.com", "--first-name", "Ada"))
 	p := &person{t: t, chromium: open(t, tone(t, "440"), link), base: "http://" + s.HTTP}
 	p.scripts(false)
 	p.shows("Choose a password")
 	p.clean()
-	p.fill("password", "correct horse battery")
-	p.fill("again", "correct horse battery")
-	p.press("Keep it and sign in")
+	p.choosePassword()
 	p.shows("owner of")
 	p.clean()
 	key := p.makeKey()
@@ -115,6 +113,24 @@ func (p *person) press(label string) {
 	if !there {
 		p.t.Fatalf("no button %q", label)
 	}
+}
+
+// choosePassword chooses the consolePassword on the page of an invitation.
+func (p *person) choosePassword() {
+	p.t.Helper()
+	p.shows("Choose a password")
+	p.fill("password", consolePassword)
+	p.fill("again", consolePassword)
+	p.press("Keep it and sign in")
+}
+
+// signIn signs in with the consolePassword.
+func (p *person) signIn(email string) {
+	p.t.Helper()
+	p.shows("Sign in", "Password")
+	p.fill("email", email)
+	p.fill("password", consolePassword)
+	p.press("Sign in")
 }
 
 // clean fails for everything that axe reports on the page.

@@ -11,29 +11,10 @@ import (
 	"soniq/e2e/rig"
 )
 
-// chooses gives a file to the field for files.
-func (p *consolePage) chooses(field, path string) {
-	p.t.Helper()
-	node := 0
-	until(p.t, field, pageTime, func() bool {
-		for _, n := range p.nodes("button", "") { // a field for files has this role, and its name is longer than its label
-			if containsAll(p.nameOf(n), []string{field}) {
-				node = n
-				return true
-			}
-		}
-		return false
-	})
-	if r, err := p.command("DOM.setFileInputFiles", map[string]any{"files": []string{path}, "backendNodeId": node}); err != nil || r.Error != nil {
-		p.t.Fatal(err, r.Error)
-	}
-}
-
 // A contact is made, found, changed and deleted. Its calls, messages, notes and facts are on its page.
 func TestConsole_Contacts(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "a browser works with contacts, and each state is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	p, _ := openConsole(office, "agent", "/console/contacts", "440")
 	p.shows("There are no contacts yet. Add one, or import a file.")
 	p.checked("contacts-empty")
@@ -50,7 +31,7 @@ func TestConsole_Contacts(t *testing.T) {
 	p.click("button", "Add e-mail address")
 	p.types("textbox", "E-mail address 1", "ada@harbor.example")
 	p.types("textbox", "Tags, with commas between", "gold, dental")
-	p.selects("Looked after by", "Dana Reed")
+	p.selectOption("Looked after by", "Dana Reed")
 	p.click("checkbox", "Important")
 	p.click("button", "Save")
 	p.has("heading", "Ada Byron")
@@ -90,8 +71,7 @@ func TestConsole_Contacts(t *testing.T) {
 // A file is imported, and the page lists the lines that could not be read. Two contacts of the same person are merged.
 func TestConsole_ImportAndMerge(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "a browser imports and merges contacts, and each state is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	p, _ := openConsole(office, "agent", "/console/contacts", "440")
 	file := filepath.Join(t.TempDir(), "people.csv")
 	text := "First name,Last name,Company,Phone,Shoe size\nAda,Byron,Harbor Dental,+1 212 555 0101,38\nAda,Byron,,+1 212 555 0102,\nBob,Marsh,,no number,\n"
@@ -99,7 +79,7 @@ func TestConsole_ImportAndMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.click("link", "Import")
-	p.chooses("File", file)
+	p.attachFile("File", file)
 	p.click("radio", "update from the file")
 	p.checked("contacts-import")
 	p.click("button", "Import")

@@ -19,15 +19,7 @@ func TestConsole_ShowsCallsOfDemo(t *testing.T) {
 	limit.Budget(t, 2*time.Minute, "the two people of the demo talk for 40 seconds")
 	rig.Admit(t, rig.Browser)
 	link, enter := startDemo(t)
-	c := open(t, "", link, "--lang=en-GB", "--accept-lang=en-GB")
-	p := &consolePage{person: &person{t: t, chromium: c, base: regexp.MustCompile(`^http://[^/]+`).FindString(link)}}
-	p.person.shows("Choose a password")
-	p.fill("password", consolePassword)
-	p.fill("again", consolePassword)
-	p.press("Keep it and sign in")
-	p.person.shows("owner of")
-	p.watch()
-	p.goTo("/console/calls")
+	p := welcome(t, regexp.MustCompile(`^http://[^/]+`).FindString(link), link, "owner of", "/console/calls", "")
 	p.shows("Completed")
 	if _, err := fmt.Fprintln(enter); err != nil {
 		t.Fatal(err)

@@ -13,8 +13,7 @@ import (
 // not asked for.
 func TestConsole_Finds(t *testing.T) {
 	limit.Budget(t, 2*time.Minute, "a browser searches, and two pages are examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	p, user := openConsole(office, "agent", "/console/calls", "440")
 	bob := office.AddUser("Bob")
 	office.AddQueue(map[string]any{"name": "Billing"}, user)

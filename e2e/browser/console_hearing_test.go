@@ -145,8 +145,7 @@ func (p *consolePage) callBrowser(office *fixture.Org, way fixture.Carrier, answ
 // The page plays the caller's audio, no audio while the call is on hold, and the caller's audio again.
 func TestConsole_HearsCaller(t *testing.T) {
 	limit.Budget(t, 90*time.Second, "a browser takes a call, and each state is heard for some seconds")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	p, _, way := deskWithPhone(office)
 	caller := p.callBrowser(office, way, "Answer")
 	p.hearsOnly("in the call", fixture.CallerTone)

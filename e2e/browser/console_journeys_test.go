@@ -13,8 +13,7 @@ import (
 // elsewhere, the page says so and links to the sign-in.
 func TestConsole_SignInAndBack(t *testing.T) {
 	limit.Budget(t, 2*time.Minute, "a browser examines several pages in three sizes and colours")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	p, user := openConsole(office, "agent", "/console/calls?direction=inbound", "440")
 	p.has("heading", "Calls")
 	p.shows("No call matches these filters.", "Live")
@@ -45,10 +44,7 @@ func TestConsole_SignInAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.click("link", "Anmelden")
-	p.person.shows("Sign in")
-	p.fill("email", mailOf(t, "Dana"))
-	p.fill("password", consolePassword)
-	p.press("Sign in")
+	p.signIn(mailOf(t, "Dana"))
 	p.has("heading", "Anrufe")
 	var at string
 	p.eval(&at, "location.pathname + location.search")
@@ -67,8 +63,8 @@ func wantToneAtMost(caller *fixture.Caller, when string, hz float64, most time.D
 	}
 }
 
-// An agent takes a call of a queue in the browser: the card names the caller, Enter answers, the caller hears the agent except while
-// muted or on hold, and note, tag and outcome are in the record. Another choice of presence ends the wrap-up.
+// An agent takes a call of a queue in the browser: the card names the caller, and Enter answers. The caller hears the agent except while
+// muted or on hold. Note, tag and outcome are in the record. Another choice of presence ends the wrap-up.
 func TestConsole_TakesQueueCall(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "a browser takes a call and writes about it, and each state is examined in three sizes and colours")
 	rig.Both(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}}, takesQueueCall)

@@ -14,10 +14,9 @@ import (
 // keyboard, as text, and as a file for Wireshark. Who may not see signalling has no such tab.
 func TestConsole_ShowsSignalling(t *testing.T) {
 	limit.Budget(t, time.Minute, "a call is made, and its page is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	bob := office.AddUser("Bob")
-	busy := s.Sipp(rig.Script{Scenario: "refuse", Status: 486, Port: office.RegisterSipp(bob.SIP), From: bob.SIP.Username})
+	busy := office.Server.Sipp(rig.Script{Scenario: "refuse", Status: 486, Port: office.RegisterSipp(bob.SIP), From: bob.SIP.Username})
 	way := office.AddCarrier(bob.ID, nil)
 	if _, err := office.TryCallIn(way, "+12125550101"); err == nil {
 		t.Fatal("the call was answered")
@@ -27,7 +26,7 @@ func TestConsole_ShowsSignalling(t *testing.T) {
 	p.click("link", "+1 212 555 0101")
 	p.click("tab", "Signalling")
 	p.has("heading", "INVITE from +1 212 555 0101")
-	p.pickOption("486 No")
+	p.clickText("option", "486 No")
 	p.has("heading", "486 No from Bob")
 	p.shows("SIP/2.0 486 No")
 	p.checked("call-signalling")
@@ -47,14 +46,4 @@ func TestConsole_ShowsSignalling(t *testing.T) {
 	p.shows("INVITE sip:", "SIP/2.0 486 No")
 	p.checked("call-signalling-text")
 	p.faultless()
-}
-
-// pickOption waits for an option with a text, focuses it and clicks it.
-func (p *consolePage) pickOption(text string) {
-	p.t.Helper()
-	until(p.t, "an option with "+text, pageTime, func() (found bool) {
-		p.eval(&found, `(() => { const o = [...document.querySelectorAll("[role=option]")].find((o) => o.innerText.includes(%s)); o?.focus(); o?.click(); return !!o; })()`,
-			quoted(text))
-		return found
-	})
 }

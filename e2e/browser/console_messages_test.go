@@ -98,12 +98,11 @@ const (
 	reception = "+12025550143"
 )
 
-// An agent works with text messages: one arrives while the page is open, the answer and its delivery are seen without another load, one for
-// later is cancelled, and a recipient who opted out cannot be written to. Another browser sees what has changed.
+// An agent works with text messages. One arrives while the page is open, and the answer and its delivery are seen without another load. One
+// for later is cancelled. A recipient who opted out cannot be written to. Another browser sees what has changed.
 func TestConsole_Messages(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "two browsers exchange messages with a carrier, and each state is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	way := office.AddCarrier("", nil)
 	carrier := newTextCarrier(t, office, way.Trunk, reception)
 	office.Want(201, "POST", "/contacts", map[string]any{"first_name": "Ada", "last_name": "Byron", "company": "Harbor Dental",
@@ -167,7 +166,7 @@ func TestConsole_Messages(t *testing.T) {
 // workOnConversation assigns the conversation that is open, closes it and opens it again. Each is seen in a list.
 func (p *consolePage) workOnConversation(office *fixture.Org) {
 	p.t.Helper()
-	p.selects("Assigned to", "Dana Reed")
+	p.selectOption("Assigned to", "Dana Reed")
 	p.click("link", "Mine")
 	p.clickText("link", "Ada Byron", "One hour before")
 	p.click("button", "Close")
@@ -202,8 +201,7 @@ func (p *consolePage) workOnConversation(office *fixture.Org) {
 // A message is written to a contact by name, and to a number; the number of a conversation is called from it.
 func TestConsole_NewMessageAndCall(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "a browser writes messages and calls, and each state is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	way := office.AddCarrier("", nil)
 	carrier := newTextCarrier(t, office, way.Trunk, reception)
 	office.Want(201, "POST", "/contacts", map[string]any{"first_name": "Ada", "last_name": "Byron", "phones": []map[string]any{{"number": customer}}}, nil)

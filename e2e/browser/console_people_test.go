@@ -14,40 +14,6 @@ import (
 	"soniq/e2e/rig"
 )
 
-// colleague adds a user with a role and a name, who chooses a password by the invitation, and opens the console at a path in a browser of
-// their own. hz is the tone of the microphone.
-func colleague(office *fixture.Org, first, last, role, path, hz string) (p *consolePage, user rig.User) {
-	t := office.T.(*testing.T)
-	t.Helper()
-	var made struct {
-		rig.User
-		Invitation struct{ URL string }
-	}
-	office.Want(201, "POST", "/users", map[string]any{"email": mailOf(t, first), "first_name": first, "last_name": last, "role": role,
-		"provision_sip": false}, &made)
-	return welcome(t, "http://"+office.Server.HTTP, made.Invitation.URL, role+" of", path, hz), made.User
-}
-
-// mailOf returns an e-mail address that no other test uses: organisations of a server may have people with the same address.
-func mailOf(t *testing.T, first string) string {
-	return strings.ToLower(first + "." + strings.ReplaceAll(t.Name(), "/", ".") + "@example.com")
-}
-
-// welcome opens the link of an invitation in a new browser, chooses a password, and opens the console at a path.
-func welcome(t *testing.T, base, link, shown, path, hz string) *consolePage {
-	t.Helper()
-	c := open(t, tone(t, hz), link, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--lang=en-GB", "--accept-lang=en-GB")
-	p := &consolePage{person: &person{t: t, chromium: c, base: base}}
-	p.person.shows("Choose a password")
-	p.fill("password", consolePassword)
-	p.fill("again", consolePassword)
-	p.press("Keep it and sign in")
-	p.person.shows(shown)
-	p.watch()
-	p.goTo(path)
-	return p
-}
-
 // write types a text into the element that has the focus.
 func (p *consolePage) write(text string) {
 	p.t.Helper()

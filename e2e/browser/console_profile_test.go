@@ -13,8 +13,7 @@ import (
 // what the administrator reads; a refused PIN is told at its field. The check of the microphone hears the tone of the microphone.
 func TestConsole_Profile(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "two browsers change settings, and a page is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	office.AddUser("Bob")
 	p, user := colleague(office, "Dana", "Reed", "agent", "/console/desk", "440")
 	p.click("button", "Turn on the phone")
@@ -30,9 +29,9 @@ func TestConsole_Profile(t *testing.T) {
 	p.click("button", "End the check")
 	p.shows("Shows whether you can be heard.")
 
-	p.selects("When nobody answers", "Bob (100)")
+	p.selectOption("When nobody answers", "Bob (100)")
 	p.types("spinbutton", "Seconds that my phones ring", "12")
-	p.selects("When I am busy or decline", "To a number…")
+	p.selectOption("When I am busy or decline", "To a number…")
 	p.types("textbox", "When I am busy or decline: number", "+1 212 555 0101")
 	p.pressIn("When I cannot answer", "Save")
 	p.click("checkbox", "Callers may leave a message")
@@ -42,7 +41,7 @@ func TestConsole_Profile(t *testing.T) {
 	p.types("textbox", "PIN for listening by telephone", "2580")
 	p.pressIn("My mailbox", "Save")
 	p.shows("A PIN is set.")
-	p.selects("Time zone", "Europe/Berlin")
+	p.selectOption("Time zone", "Europe/Berlin")
 	p.pressIn("My calls", "Save")
 	var stored struct {
 		Timezone string
@@ -64,20 +63,16 @@ func TestConsole_Profile(t *testing.T) {
 		!stored.Voicemail.Pin {
 		t.Errorf("the server has %+v", stored)
 	}
-	p.selects("Ringtone", "Bright")
+	p.selectOption("Ringtone", "Bright")
 	p.click("button", "Hear it")
 	p.click("radio", "Dark")
-	p.selects("Language of the console", "Deutsch")
+	p.selectOption("Language of the console", "Deutsch")
 	p.has("heading", "Mein Profil und Töne")
 
 	other := &consolePage{person: &person{t: t, base: p.base, chromium: open(t, tone(t, "440"),
-		p.base+"/account/login?next=/console/profile", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--lang=en-GB",
-		"--accept-lang=en-GB")}}
+		p.base+"/account/login?next=/console/profile", consoleFlags...)}}
 	other.watch()
-	other.person.shows("Sign in")
-	other.fill("email", mailOf(t, "Dana"))
-	other.fill("password", consolePassword)
-	other.press("Sign in")
+	other.signIn(mailOf(t, "Dana"))
 	other.has("heading", "Mein Profil und Töne")
 	var theme, ringtone string
 	until(t, "the theme and the ringtone in another browser", pageTime, func() bool {

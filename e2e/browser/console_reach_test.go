@@ -89,7 +89,7 @@ func (p *consolePage) extension(office *fixture.Org) string {
 
 // Without a microphone the telephone is not turned on, and the badge says why.
 func TestConsole_NoMicrophone(t *testing.T) {
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := sharedServer(t)
 	p, _ := openConsole(fixture.NewOrg(s), "agent", "/console/desk", "")
 	p.click("button", "Turn on the phone")
 	p.has("button", "No microphone")
@@ -101,8 +101,7 @@ func TestConsole_NoMicrophone(t *testing.T) {
 // After a change of the network the telephone registers again, and finds new paths for the audio of its call.
 func TestConsole_NetworkChanges(t *testing.T) {
 	limit.Budget(t, 90*time.Second, "a browser takes a call, and loses its network")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	p, _, way := deskWithPhone(office)
 	caller := p.callBrowser(office, way, "Answer")
 	p.hearsOnly("in the call", fixture.CallerTone)
@@ -134,10 +133,9 @@ func (p *consolePage) offline(is bool) {
 // A call whose packets are lost shows a warning in words. Both sides have the same codec, so the server passes the gaps on.
 func TestConsole_WarnsOfBadSound(t *testing.T) {
 	limit.Budget(t, time.Minute, "the sound of a call is measured every two seconds")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	bob := office.AddUser("Bob")
-	desk := office.Phone(bob, fixture.BobTone, rig.PhoneOptions{Through: s.BadNetwork(rig.Damage{Loss: 0.25, Seed: 11})})
+	desk := office.Phone(bob, fixture.BobTone, rig.PhoneOptions{Through: office.Server.BadNetwork(rig.Damage{Loss: 0.25, Seed: 11})})
 	p, _, _ := deskWithPhone(office)
 	desk.Do("dial", p.extension(office))
 	p.click("button", "Answer")

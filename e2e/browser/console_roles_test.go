@@ -20,7 +20,7 @@ var pagesOf = map[string][]string{
 // Each role sees the pages of its scopes and no others, and every request of these pages is answered.
 func TestConsole_Roles(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "a browser for each of five roles opens every page")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
+	s := sharedServer(t)
 	for _, role := range []string{"viewer", "agent", "supervisor", "admin", "owner"} {
 		t.Run(role, func(t *testing.T) {
 			office := fixture.NewOrg(s).In(t)
@@ -100,10 +100,7 @@ func sessionEndsElsewhere(t *testing.T, s *rig.Server) {
 	p.has("link", "Desk")
 
 	other := &person{t: t, base: p.base, chromium: open(t, tone(t, "440"), p.base+"/account/login", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")}
-	other.shows("Sign in")
-	other.fill("email", mailOf(p.t, "Dana"))
-	other.fill("password", consolePassword)
-	other.press("Sign in")
+	other.signIn(mailOf(p.t, "Dana"))
 	other.shows("supervisor of")
 	other.visit("/account/security")
 	other.eval(nil, `void document.querySelector("form[action^='/account/sessions/'] button").click()`)
@@ -154,8 +151,7 @@ var hostile = []string{`<img src=x onerror="window.hit=1">`, `"><script>window.h
 // Names and notes of outsiders are shown as text. No other page may frame the console, and a sign-in leads to no other host.
 func TestConsole_Attacks(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "a browser opens several pages with hostile texts")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	p, user := colleague(office, "Dana", "Reed", "admin", "/console/team", "440")
 	for i, text := range hostile {
 		office.Want(201, "POST", "/contacts", map[string]any{"first_name": text, "last_name": "Hostile",

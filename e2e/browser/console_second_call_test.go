@@ -13,8 +13,7 @@ import (
 // front. A second call can be declined, and when one of two ends the other comes to the front.
 func TestConsole_SecondCall(t *testing.T) {
 	limit.Budget(t, 2*time.Minute, "a browser takes two calls, and each state is heard for some seconds")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	bob := office.AddUser("Bob")
 	desk := office.Phone(bob, fixture.BobTone, rig.PhoneOptions{})
 	p, _, way := deskWithPhone(office)

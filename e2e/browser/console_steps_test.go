@@ -41,15 +41,49 @@ func containsAll(text string, parts []string) bool {
 	return true
 }
 
-// selects waits for a select and chooses an option by its text.
-func (p *consolePage) selects(name, option string) {
+// selectOption chooses an option of a field by its text. A select has its options at once. A field with suggestions gets the beginning of
+// the text, and its first suggestion must have the text.
+func (p *consolePage) selectOption(field, option string) {
 	p.t.Helper()
-	p.call(p.has("combobox", name), `function(text) {
-		const o = [...this.options].find((o) => o.text === text);
-		if (!o) throw new Error("no option " + text);
-		Object.getOwnPropertyDescriptor(HTMLSelectElement.prototype, "value").set.call(this, o.value);
-		this.dispatchEvent(new Event("change", {bubbles: true}));
-	}`, option)
+	node := p.has("combobox", field)
+	p.call(node, "function() { window.isSelect = this instanceof HTMLSelectElement; }")
+	var isSelect bool
+	if p.eval(&isSelect, "window.isSelect"); isSelect {
+		p.call(node, `function(text) {
+			const o = [...this.options].find((o) => o.text === text);
+			if (!o) throw new Error("no option " + text);
+			Object.getOwnPropertyDescriptor(HTMLSelectElement.prototype, "value").set.call(this, o.value);
+			this.dispatchEvent(new Event("change", {bubbles: true}));
+		}`, option)
+		return
+	}
+	p.types("combobox", field, option[:3])
+	until(p.t, "the suggestion "+option, pageTime, func() (first bool) {
+		p.eval(&first, "!!document.querySelector('[role=option]')?.innerText.startsWith(%s)", quoted(option))
+		return first
+	})
+	p.key("ArrowDown")
+	p.key("Enter")
+	p.hasNot("option", "")
+}
+
+// attachFile gives a file to a field for files. Such a field has the role of a button, and its name is longer than its label.
+func (p *consolePage) attachFile(field, path string) {
+	p.t.Helper()
+	node := 0
+	until(p.t, field, pageTime, func() bool {
+		for _, n := range p.nodes("button", "") {
+			if containsAll(p.nameOf(n), []string{field}) {
+				node = n
+				return true
+			}
+		}
+		return false
+	})
+	r, err := p.command("DOM.setFileInputFiles", map[string]any{"files": []string{path}, "backendNodeId": node})
+	if err != nil || r.Error != nil {
+		p.t.Fatal(err, r.Error)
+	}
 }
 
 // ctrl is the modifier of keyWith.

@@ -62,8 +62,7 @@ func (p *consolePage) waitEvent(method, text string) {
 // takes the next call.
 func TestConsole_OnePhoneInTwoTabs(t *testing.T) {
 	limit.Budget(t, 90*time.Second, "a browser opens two tabs and takes two calls")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	first, _, way := deskWithPhone(office)
 	second := first.anotherTab("/console/calls")
 	second.has("button", "Phone in another tab")

@@ -13,8 +13,7 @@ import (
 // supervisor chooses the presence of a member of their queue; an agent is not offered that.
 func TestConsole_Team(t *testing.T) {
 	limit.Budget(t, 3*time.Minute, "two browsers call each other, and a page is examined in three sizes and colours")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	dana, danaUser := openConsole(office, "supervisor", "/console/team", "440")
 	ruth, ruthUser := colleague(office, "Ruth", "Byron", "agent", "/console/team", "1000")
 	office.AddQueue(map[string]any{"name": "Billing"}, danaUser, ruthUser)
@@ -41,7 +40,7 @@ func TestConsole_Team(t *testing.T) {
 	dana.checked("team")
 	dana.click("button", "Hang up")
 	ruth.hasNot("button", "Hang up")
-	dana.selects("Now", "Do not disturb")
+	dana.selectOption("Now", "Do not disturb")
 	dana.shows("Nobody matches these filters.")
 	dana.goTo("/console/team?q=ruth")
 	dana.has("heading", "Favourites")

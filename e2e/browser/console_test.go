@@ -24,32 +24,65 @@ type consolePage struct {
 // consolePassword is the password of the users of the console.
 const consolePassword = "correct horse battery"
 
+// consoleFlags are the flags of a browser that reaches this machine alone, in English.
+var consoleFlags = []string{"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--lang=en-GB", "--accept-lang=en-GB"}
+
+// sharedServer returns a server without transcripts, which tests with the same flags and database share.
+func sharedServer(t *testing.T, flags ...string) *rig.Server {
+	t.Helper()
+	return rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: append([]string{"--transcriber", "off"}, flags...)})
+}
+
+// newOffice adds an organisation to a server without transcripts.
+func newOffice(t *testing.T) *fixture.Org {
+	t.Helper()
+	return fixture.NewOrg(sharedServer(t))
+}
+
 // openConsole adds a user with a role, who chooses a password by the invitation, and opens the console at a path. hz is the tone of the
 // microphone; without one there is no microphone.
-func openConsole(office *fixture.Org, role, path, hz string) (p *consolePage, user rig.User) {
+func openConsole(office *fixture.Org, role, path, hz string) (*consolePage, rig.User) {
+	office.T.Helper()
+	return invite(office, map[string]any{"first_name": "Dana", "last_name": "Reed", "role": role}, path, hz)
+}
+
+// colleague adds a user with a role and a name as openConsole does, without a telephone.
+func colleague(office *fixture.Org, first, last, role, path, hz string) (*consolePage, rig.User) {
+	office.T.Helper()
+	return invite(office, map[string]any{"first_name": first, "last_name": last, "role": role, "provision_sip": false}, path, hz)
+}
+
+// invite adds a user with given fields. The user chooses a password by the invitation, in a browser of their own.
+func invite(office *fixture.Org, user map[string]any, path, hz string) (*consolePage, rig.User) {
 	t := office.T.(*testing.T)
+	t.Helper()
+	var made struct {
+		rig.User
+		Invitation struct{ URL string }
+	}
+	user["email"] = mailOf(t, fmt.Sprint(user["first_name"]))
+	office.Want(201, "POST", "/users", user, &made)
+	return welcome(t, "http://"+office.Server.HTTP, made.Invitation.URL, fmt.Sprint(user["role"], " of"), path, hz), made.User
+}
+
+// mailOf returns an e-mail address that no other test uses: organisations of a server may have people with the same address.
+func mailOf(t *testing.T, first string) string {
+	return strings.ToLower(first + "." + strings.ReplaceAll(t.Name(), "/", ".") + "@example.com")
+}
+
+// welcome opens the link of an invitation in a new browser, chooses a password, waits for a text, and opens the console at a path.
+func welcome(t *testing.T, base, link, shown, path, hz string) *consolePage {
 	t.Helper()
 	microphone := ""
 	if hz != "" {
 		microphone = tone(t, hz)
 	}
-	var made struct {
-		rig.User
-		Invitation struct{ URL string }
-	}
-	office.Want(201, "POST", "/users", map[string]any{"email": mailOf(t, "Dana"), "first_name": "Dana",
-		"last_name": "Reed", "role": role}, &made)
-	c := open(t, microphone, made.Invitation.URL, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-		"--lang=en-GB", "--accept-lang=en-GB")
-	p = &consolePage{person: &person{t: t, chromium: c, base: "http://" + office.Server.HTTP}}
-	p.person.shows("Choose a password")
-	p.fill("password", consolePassword)
-	p.fill("again", consolePassword)
-	p.press("Keep it and sign in")
-	p.person.shows(role + " of")
+	p := &consolePage{person: &person{t: t, chromium: open(t, microphone, link, consoleFlags...), base: base}}
+	p.choosePassword()
+	p.person.shows(shown)
 	p.watch()
 	p.goTo(path)
-	return p, made.User
+	return p
 }
 
 // watch enables the events for errors and requests of the page.
@@ -165,9 +198,7 @@ func (p *consolePage) click(role, name string) {
 func (p *consolePage) types(role, name, text string) {
 	p.t.Helper()
 	p.call(p.has(role, name), "function() { this.focus(); this.select?.(); }")
-	if r, err := p.command("Input.insertText", map[string]any{"text": text}); err != nil || r.Error != nil {
-		p.t.Fatal(err, r.Error)
-	}
+	p.write(text)
 }
 
 // codes are the key codes of keys that are not letters.

@@ -13,13 +13,9 @@ import (
 func signInAgain(p *consolePage, path string) *consolePage {
 	t := p.t
 	t.Helper()
-	c := open(t, tone(t, "440"), p.base+"/account/login", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-		"--lang=en-GB", "--accept-lang=en-GB")
+	c := open(t, tone(t, "440"), p.base+"/account/login", consoleFlags...)
 	other := &consolePage{person: &person{t: t, chromium: c, base: p.base}}
-	other.person.shows("Sign in")
-	other.fill("email", mailOf(t, "Dana"))
-	other.fill("password", consolePassword)
-	other.press("Sign in")
+	other.signIn(mailOf(t, "Dana"))
 	other.person.shows("supervisor of")
 	other.watch()
 	other.goTo(path)

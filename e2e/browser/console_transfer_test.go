@@ -9,25 +9,11 @@ import (
 	"soniq/e2e/rig"
 )
 
-// choose types the beginning of a name into a field with suggestions and takes the first one, when it is the one of the name.
-func (p *consolePage) choose(field, name string) {
-	p.t.Helper()
-	p.types("combobox", field, name[:3])
-	until(p.t, "the suggestion "+name, pageTime, func() (first bool) {
-		p.eval(&first, "!!document.querySelector('[role=option]')?.innerText.startsWith(%s)", quoted(name))
-		return first
-	})
-	p.key("ArrowDown")
-	p.key("Enter")
-	p.hasNot("option", "")
-}
-
 // An agent asks a colleague first and comes back, speaks with both, removes the colleague, and hands over; then hands a call to a queue.
 // Each of the three hears exactly who they should.
 func TestConsole_TransfersCalls(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "a browser goes through every kind of transfer, and each state is heard for some seconds")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	carol := office.AddUser("Carol")
 	desk := office.Phone(carol, fixture.CarolTone, rig.PhoneOptions{Auto: true})
 	p, _, way := deskWithPhone(office)
@@ -36,7 +22,7 @@ func TestConsole_TransfersCalls(t *testing.T) {
 	p.call(p.has("heading", "Desk"), "function() { document.activeElement.blur(); }")
 	p.key("t")
 	p.has("form", "Transfer the call")
-	p.choose("Transfer to", "Carol")
+	p.selectOption("Transfer to", "Carol")
 	p.checked("bar-transfer")
 	p.click("button", "Ask first")
 	desk.Wait("CALL_ESTABLISHED", "")
@@ -87,7 +73,7 @@ func TestConsole_TransfersCalls(t *testing.T) {
 	office.SetPresence(carol, "available")
 	caller = p.callBrowser(office, way, "Answer")
 	p.click("button", "Transfer")
-	p.choose("Transfer to", "Support")
+	p.selectOption("Transfer to", "Support")
 	p.shows("A queue cannot be asked first")
 	p.click("button", "Hand over now")
 	desk.Wait("CALL_ESTABLISHED", "")
@@ -100,7 +86,7 @@ func TestConsole_TransfersCalls(t *testing.T) {
 func (p *consolePage) askCarol(desk *rig.Phone) {
 	p.t.Helper()
 	p.click("button", "Transfer")
-	p.choose("Transfer to", "Carol")
+	p.selectOption("Transfer to", "Carol")
 	p.click("button", "Ask first")
 	desk.Wait("CALL_ESTABLISHED", "")
 	p.hearsOnly("asking again", fixture.CarolTone)
@@ -109,8 +95,7 @@ func (p *consolePage) askCarol(desk *rig.Phone) {
 // The bar says in words whether the call is recorded, and pauses the recording. If the recording is stopped elsewhere, the bar says so.
 func TestConsole_PausesRecording(t *testing.T) {
 	limit.Budget(t, time.Minute, "a browser takes a call")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
-	office := fixture.NewOrg(s)
+	office := newOffice(t)
 	office.Want(200, "PATCH", "/organization", map[string]any{"recording": map[string]any{"mode": "on", "consent": "none"}}, nil)
 	p, _, way := deskWithPhone(office)
 	caller := p.callBrowser(office, way, "Answer")

@@ -68,7 +68,7 @@ func TestConsole_Voicemail(t *testing.T) {
 	p.shows("There are no new messages.")
 	p.click("link", "Saved")
 	p.clickText("link", "Ada Byron", "Dana Reed")
-	p.selects("Assigned to", "Dana Reed")
+	p.selectOption("Assigned to", "Dana Reed")
 	p.click("button", "Mark as new")
 	p.has("link", "Voicemail 1 new")
 	got := office.WaitMessages(1)[0]

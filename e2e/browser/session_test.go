@@ -11,15 +11,12 @@ import (
 )
 
 // A page of the server reads, writes and follows events with the session. A request of a page at another port of the same host carries the
-// cookie too, but has no effect, although CORS allows that page to use the API.
+// cookie too. It has no effect, although CORS allows that page to use the API.
 func TestSession_PagesOfThisServerOnly(t *testing.T) {
-	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off", "--cors-origins", "*"}})
+	s := sharedServer(t, "--cors-origins", "*")
 	link := strings.TrimSpace(s.Command("admin", "users", "add", "grace@example.com", "--first-name", "Grace"))
 	p := &person{t: t, chromium: open(t, tone(t, "440"), link), base: "http://" + s.HTTP}
-	p.shows("Choose a password")
-	p.fill("password", "correct horse battery")
-	p.fill("again", "correct horse battery")
-	p.press("Keep it and sign in")
+	p.choosePassword()
 	p.shows("owner of")
 	p.visit("/docs") // whose policy allows requests to this server
 	p.asks("GET", "/api/v1/me", "", `"session"`, "200")

@@ -8,8 +8,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// Commands on the host are in the audit log of the organisations that they concern, with the user of the operating system, beside a
-// running server and without one. Questions are not.
+// Commands on the host are in the audit log of the organisations that they concern, with the user of the operating system. They are there
+// beside a running server and without one. Questions are not.
 //
 // A sibling of chatto#217.
 func TestAudit_CommandsOfTheHost(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestDisposition_EndsWrapUp proves that the wrap-up after a call of a queue that requires a disposition lasts until the agent sets it,
-// that the next caller waits meanwhile, and that record, list and export have it.
+// TestDisposition_EndsWrapUp proves that the wrap-up lasts until the agent sets the disposition, if the queue requires one. The next caller
+// waits meanwhile. Record, list and export have the disposition.
 func TestDisposition_EndsWrapUp(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {

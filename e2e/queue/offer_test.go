@@ -68,8 +68,8 @@ func TestAbandon_CallMissed(t *testing.T) {
 	}
 }
 
-// TestOffer_AgentWithdraws proves that the phone of an agent who takes no calls any more stops ringing at once, that the
-// next agent rings, and that no miss is counted.
+// TestOffer_AgentWithdraws proves that the phone of an agent who takes no calls any more stops ringing at once. The next agent rings, and
+// no miss is counted.
 //
 // https://github.com/signalwire/freeswitch/pull/800
 func TestOffer_AgentWithdraws(t *testing.T) {

@@ -113,8 +113,8 @@ var inLine sync.Mutex
 // patience is the time for which a test that needs more than half of the slots lets others pass.
 const patience = 3 * time.Minute
 
-// lockSlots locks n of the slots with a name. A test that needs more than half of them lets others pass for some time, because all would
-// wait with it for the longest of those that run.
+// lockSlots locks n of the slots with a name. A test that needs more than half of them lets others pass for some time. Otherwise all would
+// wait with it for the longest test that runs.
 func lockSlots(name string, of, n int) (slots []*os.File, err error) {
 	inLine.Lock()
 	defer inLine.Unlock()

@@ -14,8 +14,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A caller reads out the number of a card. It is in no answer of the API, no delivery and no file of the server, and the recording, which
-// becomes readable afterwards, is silent there.
+// A caller reads out the number of a card. It is in no answer of the API, no delivery and no file of the server. The recording becomes
+// readable afterwards and is silent there.
 //
 // https://github.com/CALLE-AI/awesome-phone-call-agents/issues/237
 func TestRedaction_RecordedCall(t *testing.T) {

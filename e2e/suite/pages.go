@@ -9,7 +9,7 @@ import (
 const pageSetting = "/sys/kernel/mm/transparent_hugepage/enabled"
 
 // largePages gives all programs pages of 2 MB and returns the function that puts the setting back. On some virtual machines the first use
-// of a page takes 16 µs, and a server with the race detector uses 35,000 small pages before it is ready. Debian's own kernel has the same
+// of a page takes 16 µs. A server with the race detector uses 35,000 small pages before it is ready. Debian's own kernel has the same
 // setting. Nothing changes without root, or if the setting is anything but "madvise", the default of other kernels.
 func largePages(file string) (restore func()) {
 	text, err := os.ReadFile(file)

@@ -14,8 +14,8 @@ const (
 	mostFailures = 20 // failed tests, subtests included, above which nothing runs again, as that is no accident
 )
 
-// repeat runs the tests that were far too slow and the failed tests of each part again, one at a time, after everything else has ended. A
-// data race is a failure for good. See docs/decisions/0015.
+// repeat runs the failed tests of each part, and those that were far too slow, again. It runs one at a time, after everything else has
+// ended. A data race is a failure for good. See docs/decisions/0015.
 func (s *suite) repeat() {
 	if os.Getenv("SONIQ_SOAK") != "" { // a soak run looks for rare failures
 		return

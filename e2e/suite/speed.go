@@ -19,9 +19,8 @@ const (
 	speedTime      = 300 * time.Millisecond
 )
 
-// slowness returns how many times as long computing, sending packets and starting processes takes here as on a machine where it takes
-// speedTime, at least 1. All processors work at once and the last one counts, so a processor that another program uses makes the machine
-// slow.
+// slowness returns how much longer computing, sending packets and starting processes takes here than speedTime, as a factor of at least 1.
+// All processors work at once and the last one counts, so a processor that another program uses makes the machine slow.
 func slowness() float64 {
 	took := atOnce(hashBlocks) + atOnce(exchangePackets) + atOnce(startProcesses)
 	return max(1, float64(took)/float64(speedTime))

@@ -8,8 +8,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// wantWork fails unless the statistics of people and the analytics agree on the calls and seconds of each, and the
-// seconds of all are together at most talk. It returns the figures in the order of the users.
+// wantWork fails unless the statistics of people and the analytics agree on the calls and seconds of each. The seconds of all are together
+// at most talk. It returns the figures in the order of the users.
 func wantWork(o *fixture.Office, talk int, users ...rig.User) []work {
 	t := o.Server.T
 	t.Helper()

@@ -59,6 +59,31 @@ func (c *Config) check() []error {
 	if c.ProvisionEvery < time.Hour {
 		wrong = append(wrong, errors.New("--provision-interval must be an hour at least, such as 24h"))
 	}
+	wrong = append(wrong, c.checkOAuth()...)
+	if _, err := c.NewMailer(nil); err != nil {
+		wrong = append(wrong, err)
+	}
+	if _, err := c.ReadPlans(); err != nil {
+		wrong = append(wrong, err)
+	}
+	if _, err := c.ReadSTIRRoots(); err != nil {
+		wrong = append(wrong, err)
+	}
+	wrong = append(wrong, c.checkSpeech()...)
+	if !slices.Contains([]string{memory.IndexAuto, memory.IndexProcess, memory.IndexDatabase}, c.MemoryIndex) {
+		wrong = append(wrong, fmt.Errorf("--memory-index %q must be auto, process or database", c.MemoryIndex))
+	}
+	if new(slog.Level).UnmarshalText([]byte(c.LogLevel)) != nil {
+		wrong = append(wrong, fmt.Errorf("--log-level %q must be debug, info, warn or error", c.LogLevel))
+	}
+	wrong = append(append(wrong, c.checkApps()...), c.checkRestored()...)
+	if c.LogFormat != "text" && c.LogFormat != "json" {
+		wrong = append(wrong, fmt.Errorf("--log-format %q must be text or json", c.LogFormat))
+	}
+	return wrong
+}
+
+func (c *Config) checkOAuth() (wrong []error) {
 	if c.OAuthRegister != "on" && c.OAuthRegister != "off" {
 		wrong = append(wrong, fmt.Errorf("--oauth-register %q must be on or off", c.OAuthRegister))
 	}
@@ -70,15 +95,10 @@ func (c *Config) check() []error {
 			wrong = append(wrong, fmt.Errorf("--oauth-callbacks: %q must be an address such as https://assistant.example.com/callback", a))
 		}
 	}
-	if _, err := c.NewMailer(nil); err != nil {
-		wrong = append(wrong, err)
-	}
-	if _, err := c.ReadPlans(); err != nil {
-		wrong = append(wrong, err)
-	}
-	if _, err := c.ReadSTIRRoots(); err != nil {
-		wrong = append(wrong, err)
-	}
+	return wrong
+}
+
+func (c *Config) checkSpeech() (wrong []error) {
 	for name, use := range map[string]string{"transcriber": c.Transcriber, "summarizer": c.Summarizer, "embedder": c.Embedder,
 		"voice": c.Voice} {
 		may := "builtin, off, or the address of an OpenAI-compatible server"
@@ -94,16 +114,6 @@ func (c *Config) check() []error {
 		if use != "builtin" && use != "off" && !IsWebURL(use) {
 			wrong = append(wrong, fmt.Errorf("--%s %q must be %s", name, use, may))
 		}
-	}
-	if !slices.Contains([]string{memory.IndexAuto, memory.IndexProcess, memory.IndexDatabase}, c.MemoryIndex) {
-		wrong = append(wrong, fmt.Errorf("--memory-index %q must be auto, process or database", c.MemoryIndex))
-	}
-	if new(slog.Level).UnmarshalText([]byte(c.LogLevel)) != nil {
-		wrong = append(wrong, fmt.Errorf("--log-level %q must be debug, info, warn or error", c.LogLevel))
-	}
-	wrong = append(append(wrong, c.checkApps()...), c.checkRestored()...)
-	if c.LogFormat != "text" && c.LogFormat != "json" {
-		wrong = append(wrong, fmt.Errorf("--log-format %q must be text or json", c.LogFormat))
 	}
 	return wrong
 }

@@ -11,8 +11,8 @@ import (
 
 // This file cleans the text of settings, hides secrets in texts that are shown, and finds misspelt environment variables.
 
-// clean returns a value without the space and the pair of quotes around it, which files of variables for containers, and secrets in files,
-// often have. A single quote at one end is an error; a secret may have it.
+// clean returns a value without the space and the pair of quotes around it. Values in env files of containers and in files of secrets often
+// have them. A single quote at one end is an error; a secret may have it.
 func clean(text string, secret bool) (string, error) {
 	text = strings.TrimSpace(text)
 	for _, quote := range []string{`"`, `'`} {

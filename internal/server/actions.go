@@ -193,8 +193,8 @@ func (p *Platform) setPort(ctx context.Context, in control.PortRequest) (string,
 	return fmt.Sprintf("port %s is %s", port.ID, port.Status), hostChange{org: in.Org, record: port.ID}, nil
 }
 
-// backup copies database, keys and recordings into a new folder. Start soniq with --data on that folder to restore. The copy knows that it
-// is one and sends nothing until the operator confirms it.
+// backup copies database, keys and recordings into a new folder. Start soniq with --data on that folder to restore. A copy is marked as one
+// and sends nothing until the operator confirms it.
 func (p *Platform) backup(ctx context.Context, in control.BackupRequest) (string, hostChange, error) {
 	s, err := backup.Write(ctx, p.db, p.config.Data, in.To)
 	if err != nil {

@@ -246,23 +246,7 @@ func (p *Platform) build() error {
 		BaseURL: p.config.BaseURL, Node: p.node, TranscriptStatus: string(transcript.Queued)})
 	p.voicemail.Observe(voicemailObserver{p})
 	p.gate = trunk.NewOutboundGate(p.trunks, p.limits, p.log)
-	links := call.Links{BaseURL: p.config.BaseURL, Key: p.seal.Key("addresses of audio"), Clock: clock.Func(now), Makers: p.keys}
-	p.calls = call.NewService(call.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Node: p.node, Links: links, Journal: p.journal,
-		Log: p.log, Destinations: callDependencies{p}, Prompts: callDependencies{p}, Deliveries: callDependencies{p},
-		Transcripts: callDependencies{p}, Contacts: callDependencies{p}, Queues: callDependencies{p}, Redactions: p.orgs})
-	p.callbacks = callback.New(callback.Config{DB: p.db, Jobs: p.jobs, Calls: p.calls})
-	p.callbacks.Observe(callObserver{p})
-	p.calls.Observe(p.callbacks)
-	p.outcomes = disposition.New(disposition.Config{DB: p.db, Queues: p.queues})
-	p.outcomes.Observe(p.queues)
-	p.outcomes.Observe(callObserver{p})
-	p.recordings = recording.New(recording.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Calls: p.calls, Node: p.node,
-		Links: links, Clock: clock.Func(now), Redactions: p.orgs})
-	p.recordings.Observe(callObserver{p})
-	p.calls.Observe(p.recordings)
-	p.cdrs = cdr.New(cdr.Config{DB: p.db, Jobs: p.jobs, Files: p.files, Records: p.calls, StorageQuota: p.orgs, Links: links,
-		Clock: clock.Func(now), Log: p.log, MayDelete: p.clock.MayJobDelete})
-	p.calls.Observe(callObserver{p})
+	p.buildCalls(now)
 	p.webhooks = webhook.New(webhook.Config{DB: p.db, Bus: p.bus, Queue: p.jobs, Seal: p.seal, Guard: p.guard, Log: p.log,
 		Node: p.node, Prefix: p.config.HookPrefix, Outbox: p.outbox, Recordings: p.recordings, Numbers: webhookNumbers{p},
 		Organizations: p.orgs, Rights: p.keys})
@@ -290,6 +274,27 @@ func (p *Platform) build() error {
 	p.buildRouting()
 	p.wire()
 	return nil
+}
+
+// buildCalls constructs the services of calls: callbacks, dispositions, recordings and call detail records.
+func (p *Platform) buildCalls(now func() time.Time) {
+	links := call.Links{BaseURL: p.config.BaseURL, Key: p.seal.Key("addresses of audio"), Clock: clock.Func(now), Makers: p.keys}
+	p.calls = call.NewService(call.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Node: p.node, Links: links, Journal: p.journal,
+		Log: p.log, Destinations: callDependencies{p}, Prompts: callDependencies{p}, Deliveries: callDependencies{p},
+		Transcripts: callDependencies{p}, Contacts: callDependencies{p}, Queues: callDependencies{p}, Redactions: p.orgs})
+	p.callbacks = callback.New(callback.Config{DB: p.db, Jobs: p.jobs, Calls: p.calls})
+	p.callbacks.Observe(callObserver{p})
+	p.calls.Observe(p.callbacks)
+	p.outcomes = disposition.New(disposition.Config{DB: p.db, Queues: p.queues})
+	p.outcomes.Observe(p.queues)
+	p.outcomes.Observe(callObserver{p})
+	p.recordings = recording.New(recording.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Calls: p.calls, Node: p.node,
+		Links: links, Clock: clock.Func(now), Redactions: p.orgs})
+	p.recordings.Observe(callObserver{p})
+	p.calls.Observe(p.recordings)
+	p.cdrs = cdr.New(cdr.Config{DB: p.db, Jobs: p.jobs, Files: p.files, Records: p.calls, StorageQuota: p.orgs, Links: links,
+		Clock: clock.Func(now), Log: p.log, MayDelete: p.clock.MayJobDelete})
+	p.calls.Observe(callObserver{p})
 }
 
 // wire sets the callbacks between services that need each other.

@@ -10,8 +10,8 @@ import (
 	"soniq/internal/platform/visibility"
 )
 
-// shownCalls knows which calls the user of a stream sees. A call that is shown stays shown until forget, because it is asked for with each
-// of its events. One goroutine uses it.
+// shownCalls caches which calls the user of a stream sees. A call that is shown stays shown until forget, because each of its events needs
+// the answer. One goroutine uses it.
 type shownCalls struct {
 	view  *visibility.View
 	calls map[string]bool

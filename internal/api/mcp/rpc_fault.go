@@ -14,8 +14,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Requests that the SDK answers with an HTTP error without a JSON-RPC error, with an error without a code, or with another id than
-// that of the request. They are answered here, with a JSON-RPC error that has the id of the request.
+// Requests that the SDK answers with an HTTP error without a JSON-RPC error, with an error without a code, or with the id of another
+// request. They are answered here, with a JSON-RPC error that has the id of the request.
 
 // rpcRequest is a posted message in its parts.
 type rpcRequest struct {

@@ -14,8 +14,8 @@ func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, callID stri
 	return err
 }
 
-// RemoveContent removes a kind of content from the deliveries of a call's events, and the responses of receivers, which may repeat it, in
-// the caller's transaction. Deliveries not sent yet are sent without it.
+// RemoveContent removes a kind of content from the deliveries of a call's events, in the caller's transaction. It also removes the
+// responses of receivers, which may repeat it. Deliveries not sent yet are sent without it.
 func (s *Service) RemoveContent(ctx context.Context, tx db.Querier, org, callID string, c event.Content) error {
 	const responses = `UPDATE webhook_attempts SET response_body = NULL WHERE org_id = $1 AND delivery_id IN
 		(SELECT id FROM webhook_deliveries WHERE org_id = $1 AND call_id = $2)`

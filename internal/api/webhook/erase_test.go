@@ -12,8 +12,8 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// Words of a deleted transcript are neither in deliveries nor in the responses of receivers that repeat them, and a delivery that waits is
-// sent without them.
+// Words of a deleted transcript are neither in deliveries nor in the responses of receivers that repeat them. A delivery that waits is sent
+// without them.
 // https://github.com/keygen-sh/keygen-api/issues/207
 func TestRemoveContent_DeliveriesAndResponses(t *testing.T) {
 	t.Parallel()

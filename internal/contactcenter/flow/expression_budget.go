@@ -24,8 +24,7 @@ const (
 	stepSize    = 4         // bytes that a step of a regular expression counts
 )
 
-// evaluation counts what one evaluation uses up. Every value that can be large is counted when it is made or read, so that memory and
-// time of an
+// evaluation counts what one evaluation uses up. Every value that can be large is counted when it is made or read. So memory and time of an
 // evaluation are bounded whatever the expression does.
 type evaluation struct {
 	used int64

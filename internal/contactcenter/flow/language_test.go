@@ -28,8 +28,8 @@ func englishOnly(language string) string {
 	return "English only"
 }
 
-// If no engine speaks the language of a text, or recognises that of the caller, each answer about the flow has a warning at the node. A
-// prompt can have a language of its own.
+// If no engine speaks the language of a text or recognises that of the caller, each answer has a warning at the node. A prompt can have a
+// language of its own.
 func TestValidate_LanguageNotSpoken(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))

@@ -37,8 +37,8 @@ func readHeadings(names []string) (meanings, unknown []string) {
 	return meanings, unknown
 }
 
-// resolveNames decides about headings whose meaning depends on the others: Name beside a first name is the last name, Nombre without one
-// is the whole name, and Title beside a job title is a form of address.
+// resolveNames decides about headings whose meaning depends on the others: Name beside a first name is the last name. Nombre without one is
+// the whole name. Title beside a job title is a form of address.
 func resolveNames(names, meanings []string) {
 	has := func(m string) bool { return slices.Contains(meanings, m) }
 	first, last, job := has("first_name"), has("last_name"), has("title") && slices.ContainsFunc(names, isJobTitle)

@@ -19,8 +19,8 @@ func (s *Service) SessionToken(r *http.Request) string { return s.cookie(r, "ses
 // errSession is the reason why a session is no credential.
 var errSession = op.Fail("unauthenticated", "this session has ended, or its user may not sign in any more; sign in at /account/login")
 
-// VerifySession implements rest.Sessions. It reads the session, the user and the organisation from the database, so that the end of a
-// session, a suspension and another role count at once.
+// VerifySession implements rest.Sessions. It reads the session, the user and the organisation from the database. So the end of a session, a
+// suspension and another role count at once.
 func (s *Service) VerifySession(ctx context.Context, token string, env access.Environment, source netip.Addr) (access.Principal, error) {
 	v := &visitor{}
 	if err := s.loadSession(ctx, v, token); err != nil {

@@ -164,7 +164,7 @@ func (s *Service) codeMatches(ctx context.Context, tx db.Querier, l login, code 
 
 func seedAAD(org, user string) []byte { return []byte(org + "|account_logins|" + user + "|totp") }
 
-// signInSucceeded ends the attempt, remembers the device and writes an audit line.
+// signInSucceeded ends the attempt, stores the device and writes an audit line.
 func (s *Service) signInSucceeded(ctx context.Context, tx db.Querier, w http.ResponseWriter, r *http.Request, l login, a attempt) error {
 	if err := s.attemptSucceeded(ctx, tx, a); err != nil {
 		return err

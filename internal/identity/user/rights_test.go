@@ -71,7 +71,7 @@ func TestRights_EveryRoleAgainstEveryRole(t *testing.T) {
 	})
 }
 
-// A link that replaces a password is shown to an owner in person alone, and a link is never shown to a program that acts for a person.
+// A link that replaces a password is shown to an owner in person alone. It is never shown to a program that acts for a person.
 func TestInvite_PasswordAlreadySet(t *testing.T) {
 	t.Parallel()
 	s, err := seal.New()

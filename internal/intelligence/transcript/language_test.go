@@ -49,8 +49,8 @@ func newOneLanguage(knows string, early bool) *oneLanguage {
 	return &oneLanguage{scriptedRecognizer: &scriptedRecognizer{lines: slices.Clone(scriptLines)}, knows: knows, early: early}
 }
 
-// A call in a language that the engine does not know has no words, no note, no mood, no to-dos, and nothing is remembered
-// of it. That holds whether the engine says so before or when it is used, live or from the recording.
+// A call in a language that the engine does not know has no words, no note, no mood and no to-dos. Nothing is remembered of it. That holds
+// whether the engine says so before or when it is used, live or from the recording.
 //
 // https://github.com/OpenWhispr/openwhispr/issues/260
 func TestProcess_LanguageNotSupported(t *testing.T) {

@@ -264,7 +264,7 @@ func (s *Service) writeNote(ctx context.Context, j job.Job, c callFacts, t Trans
 	return n, Completed, nil
 }
 
-// writerOf returns the summariser for a language; nil if none knows it.
+// writerOf returns the summariser for a language; nil if none supports it.
 func (s *Service) writerOf(language string) Summarizer {
 	for _, w := range []Summarizer{s.cfg.Summarizer, s.cfg.Fallback} {
 		if w != nil && CheckLanguage(w, language) == nil {

@@ -81,7 +81,7 @@ func AsUnsupportedLanguage(err error) (*UnsupportedLanguage, bool) {
 	return u, ok
 }
 
-// LanguageChecker is an engine that knows its languages before it is used.
+// LanguageChecker is an engine whose languages are known before it is used.
 type LanguageChecker interface {
 	// CheckLanguage returns an *UnsupportedLanguage if the engine does not know a language (BCP 47), and nil if it
 	// does or cannot tell. "" is the engine's default.

@@ -27,9 +27,9 @@ type echoDetector struct {
 	lag int // delay of the last echo in samples; 0: none so far
 }
 
-// isEcho reports whether the last echoWindow of heard, at 8 kHz, is a delayed copy of played, at another rate. Both end
-// now. The level of the copy does not matter. Each block of the window has its own delay near the common one, because
-// the time between two parts of the agent's speech is not exact.
+// isEcho reports whether the last echoWindow of heard, at 8 kHz, is a delayed copy of played, at another rate. Both end now. The level of
+// the copy does not matter. Each block of the window has its own delay near the common one. The time between two parts of the agent's
+// speech is not exact.
 func (d *echoDetector) isEcho(heard, played []int16, rate int) bool {
 	x, ref := reduced(tail(heard, int(echoWindow.Seconds()*8000)), 8000), reduced(played, rate)
 	energy := energyOf(x)

@@ -10,8 +10,8 @@ import (
 // shortStall replaces stallTimeout in these tests.
 const shortStall = 1500 * time.Millisecond
 
-// A model, a tool or a voice that begins and then stalls ends the conversation as one that never began, and the caller
-// hears nothing for no longer than the limit.
+// A model, a tool or a voice that begins and then stalls ends the conversation as one that never began. The caller hears nothing for no
+// longer than the limit.
 //
 // https://github.com/pipecat-ai/pipecat/issues/5804
 func TestConverse_StalledEngine(t *testing.T) {

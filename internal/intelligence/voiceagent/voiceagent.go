@@ -191,7 +191,7 @@ func (s *Service) release() {
 	s.active--
 }
 
-// languageChecker is an engine that knows its languages before it is used.
+// languageChecker is an engine whose languages are known before it is used.
 type languageChecker interface {
 	CheckLanguage(language string) error
 }

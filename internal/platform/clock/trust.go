@@ -61,7 +61,7 @@ func jumpOf(ahead time.Duration) jump {
 	return 0
 }
 
-// NewTrust returns a Trust that knows the last trusted time of an earlier process; zero if there was none.
+// NewTrust returns a Trust with the last trusted time of an earlier process; zero if there was none.
 func NewTrust(last time.Time, read Reading) *Trust {
 	t := &Trust{read: read, wall: last}
 	wall, elapsed := read()

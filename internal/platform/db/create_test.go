@@ -49,8 +49,8 @@ func TestGoldenSchema_SameAsMigrations(t *testing.T) {
 
 const schemaHeader = "-- The schema after all migrations, in the order in which they make it. Written by make golden; do not edit.\n"
 
-// contents returns the statements that make the schema of a database, in its order, and those that insert its rows, without those of the
-// table migrations.
+// contents returns the statements that make the schema of a database, in its order, and those that insert its rows. Rows of the table
+// migrations are left out.
 func contents(t *testing.T, d *db.DB) (statements []string) {
 	t.Helper()
 	statements = column(t, d, `SELECT COALESCE(sql, '-- ' || name) FROM sqlite_master WHERE tbl_name <> 'migrations' ORDER BY rowid`)

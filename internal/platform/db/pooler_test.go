@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// startPooler starts a proxy in front of a PostgreSQL server that, as PgBouncer does, tells its clients a number of its own in place of the
+// startPooler starts a proxy in front of a PostgreSQL server. As PgBouncer does, it tells its clients a number of its own in place of the
 // ID of the server's process. It returns the address of a database behind it.
 func startPooler(t *testing.T, address string) string {
 	t.Helper()

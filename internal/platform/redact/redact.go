@@ -100,8 +100,8 @@ func (p Policy) Text(text string) string {
 	return joinLines(out, heads)
 }
 
-// Isolated returns a text without the numbers and without digits at its start and its end, because the rest of a number may be in what was
-// said before or after it.
+// Isolated returns a text without the numbers and without digits at its start and its end. The rest of a number may be in what was said
+// before or after it.
 func (p Policy) Isolated(text string) string {
 	if !p.Enabled() || text == "" {
 		return text

@@ -65,8 +65,8 @@ type Health interface {
 	Alive(ctx context.Context) error
 }
 
-// Watch sends a sign of life at half of the interval of the watchdog until the context ends, but only after h has answered that the service
-// works. If none comes, the service manager restarts the service.
+// Watch notifies the watchdog at half of its interval until the context ends, each time only after h has answered that the service works.
+// If none comes, the service manager restarts the service.
 func (m *Manager) Watch(ctx context.Context, h Health) {
 	if m.socket == "" || m.watchdog == 0 {
 		return

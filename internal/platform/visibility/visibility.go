@@ -122,7 +122,7 @@ func (v View) NarrowOptional(f *db.Filter, column string) *db.Filter {
 	return f.And(column + " IS NULL OR " + column + " = '' OR " + v.Condition(column, f.Arg(v.user)))
 }
 
-// NarrowCallbacks limits a list of callbacks to those of the user, of a queue of the user, and those that belong to a call that is shown.
+// NarrowCallbacks limits a list of callbacks to those of the user, of a queue of the user, or of a call that is shown.
 func (v View) NarrowCallbacks(f *db.Filter) *db.Filter {
 	if v.Everything() {
 		return f

@@ -171,8 +171,8 @@ func (s *Stream) receiveNonRTP(b []byte, from netip.AddrPort, now int64) {
 	in.malformed++
 }
 
-// acceptsDTLS reports whether DTLS packets from this source are processed. Without ICE only known hosts qualify, and as a
-// client only the address that our packets go to, because packets of others could break the handshake.
+// acceptsDTLS reports whether DTLS packets from this source are processed. Without ICE only known hosts qualify, and as a client only the
+// address that our packets go to. Packets of others could break the handshake.
 func (s *Stream) acceptsDTLS(from netip.AddrPort) bool {
 	if s.in.ice != nil {
 		return s.in.ice.isProved(from)

@@ -157,8 +157,8 @@ func longKey(send func(segment uint32, duration int, end bool)) {
 	}
 }
 
-// A key that is held for 9 s comes in two segments (RFC 4733 §2.5.1.3). It is one digit for the leg, for the leg that it is
-// relayed to with the same timeline, with another one, with another clock, and as tones.
+// A key that is held for 9 s comes in two segments (RFC 4733 §2.5.1.3). It is one digit for the leg. It is also one for the leg that it is
+// relayed to: with the same timeline, with another one, with another clock, and as tones.
 // https://github.com/unispeech/asterisk-unimrcp/issues/44
 func TestOnDTMF_LongKeyIsOneDigit(t *testing.T) {
 	t.Parallel()
@@ -187,8 +187,8 @@ func TestOnDTMF_LongKeyIsOneDigit(t *testing.T) {
 	}
 }
 
-// longKeyDigits sends the key 5, held for 9 s, and the key 6. It returns the digits of the leg and of the one that it is relayed to, which
-// has these formats, and the number of events counted. audio: the timeline of that one follows the source.
+// longKeyDigits sends the key 5, held for 9 s, and the key 6. It returns the digits of the leg, those of the leg with these formats that it
+// is relayed to, and the number of events counted. audio: the timeline of that one follows the source.
 func longKeyDigits(t *testing.T, formats []sdp.Format, audio bool) (own, heard string, events uint64) {
 	t.Helper()
 	e := testEngine(t, Config{}, newLoop)

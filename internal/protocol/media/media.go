@@ -1,8 +1,8 @@
 // Package media carries the audio of calls: RTP sessions, the relay between two legs, mixing, prompts and DTMF.
 //
-// It knows SDP bodies but no other signalling, and no organisations. A leg of a call is a [Stream] (sockets) and an
-// [sdp.Session] (offer/answer state). The switch passes SDP bodies between its dialogs and the sessions, applies the
-// outcome to the streams and bridges them:
+// It reads and writes SDP bodies, but no other signalling, and has no organisations. A leg of a call is a [Stream] (sockets) and an
+// [sdp.Session] (offer/answer state). The switch passes SDP bodies between its dialogs and the sessions, applies the outcome to the streams
+// and bridges them:
 //
 //	a, _ := engine.Open()                          // caller's leg
 //	b, _ := engine.OpenPeer(a)                     // callee's leg, same loop

@@ -68,7 +68,7 @@ func readReferTo(m *received) (target sipmsg.URI, status int) {
 type referSubscription struct {
 	leg           *Leg
 	event         string // of its NOTIFY requests
-	noNotify      bool   // RFC 4488: the referrer wants no NOTIFY
+	noNotify      bool   // RFC 4488: the referrer asked for no NOTIFY
 	started       bool
 	ended         bool
 	notifyPending bool

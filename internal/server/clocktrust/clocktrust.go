@@ -37,8 +37,8 @@ type Gate struct {
 	doubtStored bool // for Run: the database has a doubt that is over once the clock is trusted
 }
 
-// Open returns a gate that knows the last trusted time of earlier processes. A database from before it was stored has none; the node's last
-// sign of life then takes its place.
+// Open returns a gate with the last trusted time of earlier processes. A database from before it was stored has none; the node's last sign
+// of life then takes its place.
 func Open(ctx context.Context, d *db.DB, data string, read clock.Reading, log *slog.Logger) (*Gate, error) {
 	last, err := lastMoment(ctx, d, data)
 	if err != nil {

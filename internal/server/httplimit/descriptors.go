@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Descriptors knows how many file descriptors the process may have, and how many it has. It is safe for concurrent use.
+// Descriptors counts the file descriptors that the process may have, and those that it has. It is safe for concurrent use.
 type Descriptors struct {
 	mu      sync.Mutex // guards the fields below
 	read    time.Time

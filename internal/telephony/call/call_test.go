@@ -154,8 +154,8 @@ func TestRecover_ClosesCallsAndRecordings(t *testing.T) {
 	})
 }
 
-// TestRecover_LastAgentHasRest proves that after a crash the last agent has the time that those before do not have, and
-// that a leg which left for another call has none.
+// TestRecover_LastAgentHasRest proves that after a crash the last agent has the time that those before do not have. A leg that left for
+// another call has none.
 func TestRecover_LastAgentHasRest(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -101,7 +101,7 @@ type Config struct {
 	JobQueue string
 }
 
-// Trunks knows where calls of trunks come from.
+// Trunks finds where calls of trunks come from.
 type Trunks interface {
 	// MatchesSource reports whether calls of a trunk may come from an address.
 	MatchesSource(ctx context.Context, a netip.Addr, trunkID string) (bool, error)

@@ -13,9 +13,9 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Written returns a number as it was written, without what address books, spreadsheets and text editors add to it: invisible
-// characters, punctuation around it, digits of other scripts, other forms of spaces and dashes, and the decimal part of a number that
-// a program stored as a fraction. Every place that reads a number uses it. It returns "" for a number that a spreadsheet has rounded
+// Written returns a number as it was written, without what address books, spreadsheets and text editors add to it: invisible characters,
+// punctuation around it, digits of other scripts, and other forms of spaces and dashes. It also removes the decimal part of a number that a
+// program stored as a fraction. Every place that reads a number uses it. It returns "" for a number that a spreadsheet has rounded
 // (4.47912E+11), because its last digits are lost.
 func Written(text string) string {
 	if !isASCII(text) {

@@ -360,9 +360,9 @@ func (s *Switch) shutDown() {
 // finalWriteWait is the time that a shutdown allows for writes after the last emergency call has ended.
 const finalWriteWait = 5 * time.Second
 
-// HasPendingRelease reports whether a call to the user is not fully released here. That is the case if the user is
-// about to be rung, or if a phone rings, talks, or has not yet answered our CANCEL or BYE. The next INVITE could
-// overtake that message. The wait for a silent phone ends after maxReleaseWait.
+// HasPendingRelease reports whether a call to the user is not fully released here. That is the case if the user is about to be rung, or if
+// a phone rings or talks. A phone that has not yet answered our CANCEL or BYE counts too. The next INVITE could overtake that message. The
+// wait for a silent phone ends after maxReleaseWait.
 func (s *Switch) HasPendingRelease(user string) bool { return s.releases.Has(user) }
 
 // retryAfter is the Retry-After value of a 503 response to a call that is refused for overload or shutdown.

@@ -74,9 +74,8 @@ func containsTrunk(group []Source, id string) bool {
 	return slices.ContainsFunc(group, func(t Source) bool { return t.TrunkID == id })
 }
 
-// sources returns all trunks that match an address, whatever the length of their prefixes, the longest first. What DNS
-// returned for a trunk's host does not count where another organisation lists the address itself, because whoever owns
-// a name may let it point anywhere.
+// sources returns all trunks that match an address, whatever the length of their prefixes, the longest first. What DNS returned for a
+// trunk's host does not count where another organisation lists the address itself. The owner of a name may let it point anywhere.
 func (x *sourceIndex) sources(a netip.Addr) (all []Source) {
 	a = a.Unmap().WithZone("")
 	lengths := x.ipv4Lengths

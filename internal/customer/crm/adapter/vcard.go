@@ -11,9 +11,8 @@ import (
 	"soniq/internal/customer/contact"
 )
 
-// card is a vCard as its unfolded lines (RFC 6350 §3.2). Lines that are not understood are kept unchanged.
-// Lines are edited instead of encoding a decoded card, because the encoder of the library drops the order of the
-// properties and the escapes that it does not know.
+// card is a vCard as its unfolded lines (RFC 6350 §3.2). Lines that are not understood are kept unchanged. Lines are edited instead of
+// encoding a decoded card. The encoder of the library drops the order of the properties and the escapes that it does not know.
 type card []string
 
 // cardFields are the fields of a card that we write. Its JSON is stored as the base of the next merge.

@@ -14,8 +14,7 @@ import (
 //go:embed testdata/zones.txt
 var zoneNames string
 
-// eachZone calls a function with every zone, but once only for names that stand for the same clocks since 1970, with the changes of its
-// clocks.
+// eachZone calls a function with every zone and the changes of its clocks. Names that stand for the same clocks since 1970 count once.
 func eachZone(t *testing.T, f func(t *testing.T, zone *time.Location, changes []time.Time)) {
 	t.Helper()
 	seen := map[string]bool{}

@@ -9,9 +9,9 @@ import (
 
 // Realms that credentials answer.
 
-// RealmPins remembers, for credentials at a host, the realms of the first challenge to a REGISTER and of the first to an
-// INVITE. No other realm gets a response, so that the far end of a call cannot collect one made with a carrier's
-// password. A pin lasts as long as the process; that of a REGISTER ends if its realm refuses the credentials.
+// RealmPins stores, for credentials at a host, the realms of the first challenge to a REGISTER and of the first to an INVITE. No other
+// realm gets a response, so that the far end of a call cannot collect one made with a carrier's password. A pin lasts as long as the
+// process; that of a REGISTER ends if its realm refuses the credentials.
 type RealmPins struct {
 	mu   sync.Mutex // guards pins
 	pins map[pinKey][]string

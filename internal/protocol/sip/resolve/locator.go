@@ -47,7 +47,7 @@ type Config struct {
 	Targets  Targets  // nil allows every address
 }
 
-// Locator locates the servers of a request. It caches the answers of DNS and remembers the servers that failed.
+// Locator locates the servers of a request. It caches the answers of DNS and stores the servers that failed.
 type Locator struct {
 	host    Host
 	cache   *dnsCache

@@ -31,7 +31,7 @@ const (
 	archivePace     = 250 * time.Millisecond
 )
 
-// NewArchive returns an archive. write stores timelines in one transaction, drop forgets a call without.
+// NewArchive returns an archive. write stores timelines in one transaction, drop removes a call without.
 func NewArchive[C any](log *slog.Logger, write func(ctx context.Context, all []C) error, drop func(C)) Archive[C] {
 	return Archive[C]{log: log, write: write, drop: drop}
 }

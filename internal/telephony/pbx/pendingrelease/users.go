@@ -1,4 +1,4 @@
-// Package pendingrelease knows the users whose phones have not confirmed the end of a call yet.
+// Package pendingrelease has the users whose phones have not confirmed the end of a call yet.
 package pendingrelease
 
 import (

@@ -85,7 +85,7 @@ func (l *Ledger) Close(id string) (s Seconds, ok bool) {
 	return s, true
 }
 
-// Drop forgets a leg that belongs to another call now. Its time counts for no user.
+// Drop removes a leg that belongs to another call now. Its time counts for no user.
 func (l *Ledger) Drop(id string) {
 	delete(l.Open, id)
 	l.Present = slices.DeleteFunc(l.Present, func(x string) bool { return x == id })

@@ -17,7 +17,7 @@ const waitBeforeSearch = 150;
 
 const most = 5;
 
-/** The records of the server that match a text, one request for each kind. failed has the first reason for which one could not be searched. */
+/** The records of the server that match a text, one request for each kind. failed has the first failure. */
 export function useRecords(text: string, go: (address: string) => void): { sections: Section[]; busy: boolean; failed: Error | null } {
   const q = useSettled(text.trim());
   const has = useHasPage();

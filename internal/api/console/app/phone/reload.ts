@@ -4,8 +4,8 @@ import { spaced } from "../parts/PhoneNumber";
 import { t } from "../words/words";
 import { callsOf, change, changeCall, phone, type PhoneCall } from "./state";
 
-// Calls of a page that is loaded again. The page that goes puts the other side on hold, and the page that comes has the call rung at this
-// phone again, as a transfer of the person's own side does. The phone that went with the old page leaves the call then.
+// Calls of a page that is loaded again. The old page puts the other side on hold. The new page has the call rung at this phone again, as a
+// transfer of the person's own side does. The phone of the old page leaves the call then.
 
 const kept = "soniq-calls", ownTab = "soniq-tab";
 /** Milliseconds that a call waits for its page. */
@@ -24,7 +24,7 @@ function tab(): string {
 
 let user = "";
 
-/** Remembers whose calls are kept. */
+/** Stores whose calls are kept. */
 export const keepCallsOf = (userID: string): void => { user = userID; };
 
 /** Keeps the calls of a page that goes, and lets the other side of the call in front hear music meanwhile. */

@@ -43,7 +43,7 @@ async function apply(l: Language): Promise<void> {
   language.set(l);
 }
 
-/** Shows the console in another language, if it is a known one, and remembers it in this browser for the next start. */
+/** Shows the console in another language, if it is a known one, and stores it in this browser for the next start. */
 export function takeLanguage(kept: unknown): void {
   if (typeof kept !== "string" || !(kept in languages) || kept === language.get()) return;
   localStorage.setItem("soniq-language", kept);

@@ -31,8 +31,8 @@ func Addresses(tokens []string) (all []Address) {
 	return all
 }
 
-// addressWords returns the spoken words of tokens up to the end of a clause, and for each word that ends a token the number of tokens up to
-// it.
+// addressWords returns the spoken words of tokens up to the end of a clause. For each word that ends a token it returns the number of
+// tokens up to it.
 func addressWords(tokens []string) (words []string, ends []int) {
 	for i, t := range tokens {
 		core := strings.TrimRight(t, sentencePunctuation)

@@ -17,8 +17,8 @@ export function useTeam({ q, status, queue }: Limits) {
 }
 
 /**
- * Reports whether a person may choose the presence of a colleague: administrators that of everybody, supervisors that of members of their
- * own queues, or of everybody if they are in no queue. The server decides; this only hides what it would refuse.
+ * Reports whether a person may choose the presence of a colleague. Administrators may for everybody. Supervisors may for members of their
+ * own queues, or for everybody if they are in no queue. The server decides; this only hides what it would refuse.
  */
 export function mayChoose(me: Me, own: Agent | undefined, other: Agent): boolean {
   if (other.id === me.user?.id) return false;
