@@ -159,11 +159,6 @@ func (s *Server) updateBindings(ctx context.Context, account string, r *register
 	return 200, bindingFields(next, r, now), nil
 }
 
-// liveBindings returns the bindings that calls can be sent to. A closed flow removes its binding (RFC 5626 §6).
-func (s *Server) liveBindings(all []Binding, now time.Time) []Binding {
-	return slices.DeleteFunc(slices.Clone(all), func(b Binding) bool { return !b.Expires.After(now) || s.hasLostFlow(b) })
-}
-
 // notePhone tells the guard until when a user name is registered from the source of a REGISTER.
 func (s *Server) notePhone(r *registerRequest, account string, all []Binding) {
 	until := time.Duration(0)

@@ -13,7 +13,7 @@ import { typedNumber, isName, useTargets, type Target } from "./targets";
 /** Finds somebody to hand the call to, or to add to it. */
 export default function HandOver({ id, add, close }: { id: string; add: boolean; close: () => void }) {
   const [text, setText] = useState(""), [chosen, choose] = useState<Target | null>(null);
-  const targets = useTargets(text, !add);
+  const { targets, busy } = useTargets(text, !add);
   const target = chosen && chosen.name === text ? chosen : undefined;
   const to = target?.to ?? typedNumber(text);
   const send = useMutation({
@@ -40,7 +40,7 @@ export default function HandOver({ id, add, close }: { id: string; add: boolean;
         }}>
         <Label className="label">{t(add ? "handover.add.who" : "handover.who")}</Label>
         <Input className="input" autoFocus placeholder={t("handover.placeholder")} />
-        <Popover className="popover" placement="top start"><ListBox renderEmptyState={() => <p className="nobody soft">{t("dialer.nobody")}</p>}>{(x: Target) => <ListBoxItem id={x.id} textValue={x.name}><span>{x.name}<small>{x.kind === "queue" ? t("handover.queue") : spaced(x.number)}</small></span></ListBoxItem>}</ListBox></Popover>
+        <Popover className="popover" placement="top start"><ListBox renderEmptyState={() => <p className="nobody soft">{t(busy ? "loading" : "dialer.nobody")}</p>}>{(x: Target) => <ListBoxItem id={x.id} textValue={x.name}><span>{x.name}<small>{x.kind === "queue" ? t("handover.queue") : spaced(x.number)}</small></span></ListBoxItem>}</ListBox></Popover>
       </ComboBox>
       {add ? <button type="submit" className="button primary" disabled={off}><Icon name="userPlus" />{t("handover.add")}</button> : (
         <>

@@ -14,7 +14,7 @@ export function Dialer() {
   const [text, setText] = useState(""), [chosen, choose] = useState<Target | null>(null);
   const { call, reach, fault } = useStore(phone);
   const act = useStore(controls);
-  const targets = useTargets(text);
+  const { targets, busy } = useTargets(text);
   const number = chosen && chosen.name === text ? chosen.number : /^[+\d*#()\s./-]+$/.test(text) ? text : undefined;
   const dial = () => {
     if (!act || !number) return;
@@ -37,7 +37,7 @@ export function Dialer() {
           <Input className="input" placeholder={t("dialer.placeholder")} />
           {text !== "" && <button type="button" className="button quiet" aria-label={t("dialer.erase")} onClick={() => setText(text.slice(0, -1))}><Icon name="erase" /></button>}
         </div>
-        <Popover className="popover"><ListBox renderEmptyState={() => <p className="nobody soft">{t("dialer.nobody")}</p>}>{(x: Target) => <ListBoxItem id={x.id} textValue={x.name}><span>{x.name}<small>{spaced(x.number)}</small></span></ListBoxItem>}</ListBox></Popover>
+        <Popover className="popover"><ListBox renderEmptyState={() => <p className="nobody soft">{t(busy ? "loading" : "dialer.nobody")}</p>}>{(x: Target) => <ListBoxItem id={x.id} textValue={x.name}><span>{x.name}<small>{spaced(x.number)}</small></span></ListBoxItem>}</ListBox></Popover>
       </ComboBox>
       <div className="keypad" role="group" aria-label={t("bar.keypad")}>
         {keys.map(([digit, letters]) => (
