@@ -53,9 +53,10 @@ func listenUDP(t *testing.T, host string) *net.UDPConn {
 }
 
 // sprayHellos sends a ClientHello to every media port until stop is called, fifty times a second. They come from another address and from
-// other ports of the telephones' address.
-func sprayHellos(t *testing.T, s *rig.Server) (stop func()) {
+// other ports of the telephones' address. After two values of rounds, all ports that were open before have got one.
+func sprayHellos(t *testing.T, s *rig.Server) (rounds <-chan struct{}, stop func()) {
 	t.Helper()
+	round := make(chan struct{})
 	hello, ports := strangersHello(t), fixture.UDPPorts(t, s)
 	senders := []*net.UDPConn{listenUDP(t, "127.66.6.12"), listenUDP(t, "127.0.0.1"), listenUDP(t, "127.0.0.1")}
 	done, over := make(chan struct{}), make(chan struct{})
@@ -63,13 +64,18 @@ func sprayHellos(t *testing.T, s *rig.Server) (stop func()) {
 		defer close(over)
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
-		for n := 0; n < 1000; n++ {
+		defer close(round)
+		for n := 0; n < 10_000; n++ {
 			select {
 			case <-done:
 				return
 			case <-tick.C:
 			}
 			if n%5 == 0 {
+				select {
+				case round <- struct{}{}:
+				default:
+				}
 				ports, _ = fixture.OpenUDPPorts(s)
 			}
 			for _, port := range ports {
@@ -79,7 +85,7 @@ func sprayHellos(t *testing.T, s *rig.Server) (stop func()) {
 			}
 		}
 	}()
-	return sync.OnceFunc(func() { close(done); <-over })
+	return round, sync.OnceFunc(func() { close(done); <-over })
 }
 
 // Strangers begin a DTLS handshake at the media ports before the telephone does. The fingerprint in the signalling decides
@@ -89,11 +95,17 @@ func TestDTLS_StrangersFirst(t *testing.T) {
 	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
 	o := fixture.NewOrg(s)
 	ada, bob := o.AddUser("Ada"), o.AddUser("Bob")
-	caller := o.Phone(ada, fixture.AdaTone, rig.PhoneOptions{Encrypt: "dtls_srtp"})
+	network := s.BadNetwork(rig.Damage{})
+	caller := o.Phone(ada, fixture.AdaTone, rig.PhoneOptions{Encrypt: "dtls_srtp", Through: network})
 	callee := o.Phone(bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
-	stop := sprayHellos(t, s)
+	rounds, stop := sprayHellos(t, s)
 	defer stop()
+	release := network.Hold() // the telephone's own handshake comes after those of the strangers
 	caller.Dial(bob.Extension)
+	for range 3 {
+		<-rounds
+	}
+	release()
 	caller.Listen(3 * time.Second)
 	callee.Listen(3 * time.Second)
 	stop()

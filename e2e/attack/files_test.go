@@ -60,6 +60,9 @@ func TestFiles_SignedAddressEndsWithItsKey(t *testing.T) {
 	if status, _ := fetch(t, strings.Replace(own.URL, "&by=", "&by=x", 1)); status != 401 {
 		t.Errorf("another maker: %d", status)
 	}
+	if status, _ := fetch(t, strings.Replace(own.URL, "&signature=", "&signature=x", 1)); status != 401 {
+		t.Errorf("another signature: %d", status)
+	}
 	if status, _ := fetch(t, of.URL+"&channel=agent"); status != 401 {
 		t.Errorf("a parameter that is not signed: %d", status)
 	}

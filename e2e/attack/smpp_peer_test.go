@@ -2,9 +2,11 @@ package attack
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -61,6 +63,12 @@ func (p *smppPeer) receive() (pdu smpp.PDU, ok bool) {
 	}
 	pdu, _ = smpp.Decode(b)
 	return pdu, true
+}
+
+// isEnded reports whether the server ended the connection, after what it sent before.
+func (p *smppPeer) isEnded() bool {
+	_, err := io.Copy(io.Discard, p)
+	return !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // answer sends a request and returns the response as command and status, or EOF.

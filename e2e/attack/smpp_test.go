@@ -3,7 +3,10 @@ package attack
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,7 +94,7 @@ func TestSMPP_MalformedAndFlood(t *testing.T) {
 			if pdu, ok := p.receive(); ok && (pdu.Command != smpp.GenericNack || pdu.Status != smpp.BadCommandLength) {
 				t.Errorf("%s: %v %v", name, pdu.Command, pdu.Status)
 			}
-			if _, ok := p.receive(); ok {
+			if !p.isEnded() {
 				t.Errorf("%s: the connection goes on", name)
 			}
 		}
@@ -175,16 +178,46 @@ func silentPeers(t *testing.T, s *rig.Server, o *smppOrg) {
 	}
 }
 
-// TestSMPP_CarrierOfAnotherOrganisation covers a carrier that sends messages and receipts for another organisation.
+// receipt returns the delivery receipt of a message.
+func receipt(from, to, id, state string) *smpp.Message {
+	return &smpp.Message{Source: smpp.ParseAddress(from), Destination: smpp.ParseAddress(to), ESMClass: 4, ShortMessage: []byte("id:" + id +
+		" sub:001 dlvrd:000 submit date:2611261000 done date:2611261000 stat:" + state + " err:001 text:")}
+}
+
+// listenForTwo returns a listener of an SMS centre that gives messages the ids 1, 2, 3, … With the second it sends a receipt that the first
+// was delivered.
+func (o *smppOrg) listenForTwo(t *testing.T, mobile string) net.Listener {
+	var id atomic.Int64
+	return serveSMPP(t, func(_ int, p *smppPeer) {
+		for {
+			pdu, ok := p.receive()
+			if !ok {
+				return
+			}
+			if pdu.Command != smpp.SubmitSM {
+				acceptRequest(p, pdu, "")
+				continue
+			}
+			n := id.Add(1)
+			acceptRequest(p, pdu, fmt.Sprint(n))
+			if n == 2 {
+				p.send(smpp.DeliverSM, receipt(mobile, o.number, "1", "DELIVRD"))
+			}
+		}
+	})
+}
+
+// TestSMPP_CarrierOfAnotherOrganisation covers a carrier that sends messages and receipts for another organisation. The receipt of the
+// organisation's own carrier counts afterwards.
 func TestSMPP_CarrierOfAnotherOrganisation(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, smppFlags(t))
 	mallory, victim := newSMPPOrg(t, s, 100), newSMPPOrg(t, s, 100)
 	const mobile = "+12025550170"
-	honest := victim.listen(t)
-	victim.waitCarrier(victim.connect(honest.Addr()))
+	victim.waitCarrier(victim.connect(victim.listenForTwo(t, mobile).Addr()))
 	var sent struct{ ID string }
-	victim.Want(201, "POST", "/sms", map[string]any{"from": victim.number, "to": mobile, "body": "hello"}, &sent)
+	hello := map[string]any{"from": victim.number, "to": mobile, "body": "hello"}
+	victim.Want(201, "POST", "/sms", hello, &sent)
 	rig.Until(t, "a sent message", 20*time.Second, func() bool { return victim.message(sent.ID) == "sent" })
 
 	answers := make(chan smpp.Status, 10)
@@ -192,9 +225,7 @@ func TestSMPP_CarrierOfAnotherOrganisation(t *testing.T) {
 		pdu, _ := p.receive()
 		acceptRequest(p, pdu, "")
 		for _, id := range []string{"1", sent.ID} {
-			r := &smpp.Message{Source: smpp.ParseAddress(mobile), Destination: smpp.ParseAddress(victim.number), ESMClass: 4,
-				ShortMessage: []byte("id:" + id + " sub:001 dlvrd:000 submit date:2611261000 done date:2611261000 stat:UNDELIV err:001 text:")}
-			p.send(smpp.DeliverSM, r)
+			p.send(smpp.DeliverSM, receipt(mobile, victim.number, id, "UNDELIV"))
 		}
 		p.send(smpp.DeliverSM, submission(mobile, victim.number, "from a foreign carrier"))
 		for {
@@ -220,6 +251,8 @@ func TestSMPP_CarrierOfAnotherOrganisation(t *testing.T) {
 	if victim.Want(200, "GET", "/sms?direction=inbound", nil, &all); len(all.Data) != 0 {
 		t.Errorf("a foreign carrier delivered %v", all.Data)
 	}
+	victim.Want(201, "POST", "/sms", hello, nil)
+	rig.Until(t, "the receipt of the own carrier", 20*time.Second, func() bool { return victim.message(sent.ID) == "delivered" })
 }
 
 // TestSMPP_HostileCarrier covers a carrier that answers with garbage. Another organisation's messages go on.
@@ -229,13 +262,20 @@ func TestSMPP_HostileCarrier(t *testing.T) {
 	mallory, other := newSMPPOrg(t, s, 100), newSMPPOrg(t, s, 100)
 	const mobile = "+12025550170"
 	last := make(chan int, 100)
+	var goesOn atomic.Int64 // connections on which the server waits for the rest of what is no PDU
+	waitEnd := func(p *smppPeer) {
+		if !p.isEnded() {
+			goesOn.Add(1)
+		}
+	}
 	hostile := []func(p *smppPeer, bind smpp.PDU){
-		func(p *smppPeer, _ smpp.PDU) { _, _ = p.Write(bytes.Repeat([]byte{0xa5}, 100_000)) },
+		func(p *smppPeer, _ smpp.PDU) { _, _ = p.Write(bytes.Repeat([]byte{0xa5}, 100_000)); waitEnd(p) },
 		func(p *smppPeer, b smpp.PDU) { p.send(smpp.BindTransceiver.Response(), nil, b.Sequence+7) },
 		func(p *smppPeer, b smpp.PDU) {
 			acceptRequest(p, b, "")
 			_, _ = p.Write([]byte{0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 1})
 			_, _ = p.Write(bytes.Repeat([]byte("x"), 1<<20))
+			waitEnd(p)
 		},
 		func(p *smppPeer, b smpp.PDU) {
 			acceptRequest(p, b, "")
@@ -264,6 +304,9 @@ func TestSMPP_HostileCarrier(t *testing.T) {
 	})
 	if grown > 50<<20 {
 		t.Errorf("a hostile carrier took %d MB", grown>>20)
+	}
+	if n := goesOn.Load(); n > 0 {
+		t.Errorf("%d connections with PDUs of gigabytes went on", n)
 	}
 	honest := other.listen(t)
 	other.waitCarrier(other.connect(honest.Addr()))

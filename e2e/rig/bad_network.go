@@ -162,6 +162,12 @@ func (n *BadNetwork) Replay(first, last int) {
 	}
 }
 
+// Hold loses the audio of the telephone until release is called.
+func (n *BadNetwork) Hold() (release func()) {
+	n.up.setBlock(true)
+	return func() { n.up.setBlock(false) }
+}
+
 func (w *way) setBlock(on bool) {
 	w.mu.Lock()
 	w.block = on

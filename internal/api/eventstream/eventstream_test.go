@@ -83,6 +83,7 @@ func TestStream_ScopesAndFilter(t *testing.T) {
 	s.principal.Scopes = []access.Scope{access.QueuesRead}
 	s.mu.Unlock()
 	queues := s.listen("?after_sequence=0")
+	asked := s.listen("?after_sequence=0&events=call.missed,user.created,queue.updated")
 	s.mu.Lock()
 	s.principal.Scopes = access.All()
 	s.mu.Unlock()
@@ -95,6 +96,9 @@ func TestStream_ScopesAndFilter(t *testing.T) {
 		if e := queues.next(); !strings.HasPrefix(e, want+" ") {
 			t.Errorf("got %s, want %s", e, want)
 		}
+	}
+	if e := asked.next(); !strings.HasPrefix(e, "4 queue.updated ") {
+		t.Errorf("asked for what the scopes do not read: got %s", e)
 	}
 	for _, want := range []string{"1 call.missed", "3 device.registration"} {
 		if e := some.next(); !strings.HasPrefix(e, want+" ") {

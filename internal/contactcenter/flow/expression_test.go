@@ -115,6 +115,20 @@ func TestExpression_CostIsBounded(t *testing.T) {
 	}
 }
 
+// The values of one evaluation are limited together, also if each of them is small enough.
+func TestExpression_ValuesTogether(t *testing.T) {
+	s := scopeOfSize()
+	for n, want := range map[int]string{4: "", 14: limit.ExpressionMemory.String()} { // 384 kB each
+		e, err := flow.ParseExpression("let t=variables.text+variables.text;let u=t+t;"+strings.Repeat("len(u+t)==1||", n)+"true", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.IsTrue(s); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d values: %v, want %q", n, err, want)
+		}
+	}
+}
+
 // The expressions of one call have a budget together.
 func TestExpression_BudgetOfTheCall(t *testing.T) {
 	t.Parallel()
