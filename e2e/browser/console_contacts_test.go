@@ -6,9 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
-	"soniq/e2e/rig"
 )
 
 // A contact is made, found, changed and deleted. Its calls, messages, notes and facts are on its page.

@@ -4,9 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
-	"soniq/e2e/rig"
 )
 
 // By keys alone a person finds colleagues, contacts, queues, calls by number, pages and actions. Kinds that the scopes do not allow are

@@ -12,7 +12,6 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
-	"soniq/e2e/rig"
 )
 
 // textCarrier is a carrier of text messages with an HTTP API, which accepts each message and posts receipts and messages.

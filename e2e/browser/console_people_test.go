@@ -8,10 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"testing"
-
-	"soniq/e2e/fixture"
-	"soniq/e2e/rig"
 )
 
 // write types a text into the element that has the focus.

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )

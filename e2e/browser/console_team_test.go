@@ -4,9 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
-	"soniq/e2e/rig"
 )
 
 // Two people see each other on the team page, live: presence, the call with its time, queues. A favourite is kept on the server. A

@@ -6,8 +6,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"soniq/e2e/rig"
 )
 
 // A page of the server reads, writes and follows events with the session. A request of a page at another port of the same host carries the
