@@ -10,7 +10,6 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
-	"soniq/e2e/rig"
 )
 
 // anotherTab opens a path of the console in another tab of the same browser.
