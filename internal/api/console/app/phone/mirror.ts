@@ -10,13 +10,19 @@ type Message =
   | { kind: "act"; user: string; action: Action };
 
 let channel: BroadcastChannel | undefined, user = "", isPhone = false;
+/** Lets this tab wait to become the telephone no more. */
+let stopWaiting = (): void => undefined;
 
 const post = (m: Message): void => channel?.postMessage(m);
 
-/** Shows the calls of the tab that is the telephone, until this tab becomes it. turnedOn is called when another tab tells of its calls. */
-export function followPhone(userID: string, turnedOn: () => void): void {
+/**
+ * Shows the calls of the tab that is the telephone, until this tab becomes it. turnedOn is called when another tab tells of its calls,
+ * turnedOff when the telephone was turned off.
+ */
+export function followPhone(userID: string, turnedOn: () => void, turnedOff: () => void): void {
   if (channel) return;
   user = userID;
+  stopWaiting = turnedOff;
   channel = new BroadcastChannel("soniq-phone");
   channel.onmessage = ({ data }: MessageEvent<Message>) => {
     if (data.user !== user) return;
@@ -47,9 +53,13 @@ export function turnOffAll(): void {
   leave();
 }
 
-/** Begins again without a telephone; a call keeps it until the page is closed. */
+/** Ends the telephone in this tab. The tab that is it begins again; a call keeps it until the page is closed. */
 function leave(): void {
-  if (callsOf(phone.get()).length === 0) location.reload();
+  if (!isPhone) {
+    stopWaiting();
+    controls.set(null);
+    change({ reach: "off", call: null, others: [] });
+  } else if (callsOf(phone.get()).length === 0) location.reload();
 }
 
 function tell(): void {

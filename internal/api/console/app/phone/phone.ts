@@ -3,11 +3,15 @@ import { becomePhone, followPhone, turnOffAll } from "./mirror";
 import { change } from "./state";
 
 const chosen = "soniq-phone";
-let started = false;
+let started = false, waiting = new AbortController();
 
 /** Starts the telephone if it was turned on in this browser before, or as soon as another tab turns it on. */
 export function resumePhone(userID: string): void {
-  followPhone(userID, () => resumePhone(userID));
+  followPhone(userID, () => resumePhone(userID), () => {
+    waiting.abort();
+    waiting = new AbortController();
+    started = false;
+  });
   if (localStorage.getItem(chosen) === userID) void startPhone(userID);
 }
 
@@ -25,13 +29,13 @@ export async function startPhone(userID: string): Promise<void> {
     return;
   }
   change({ reach: "other_tab" });
-  await navigator.locks.request("soniq-phone", async () => {
+  await navigator.locks.request("soniq-phone", { signal: waiting.signal }, async () => {
     becomePhone();
     change({ reach: "connecting" });
     const { run } = await import("./softphone");
     // The lock is held for as long as the page lives: browsers do not suspend pages that hold one.
     await run(userID);
-  });
+  }).catch((cause: unknown) => { if (!(cause instanceof DOMException && cause.name === "AbortError")) throw cause; });
 }
 
 /** Turns the telephone off in this browser. During a call it stays on until the page is closed. */
