@@ -85,3 +85,19 @@ func TestSearch_ExactBeforeSimilar(t *testing.T) {
 		t.Errorf("another organisation finds %+v", f.Results)
 	}
 }
+
+func BenchmarkSearch_Misspelt(b *testing.B) {
+	d := dbtest.SQLite(b)
+	s := newService(b, d, nil)
+	docs, _ := evaluation(b)
+	for i, doc := range docs[:min(len(docs), 20)] {
+		indexCall(b, s, d, "org_a", callOf(doc, fmt.Sprintf("+1415555%04d", i), time.Now()))
+	}
+	for _, person := range []string{"Zimmermann", "plumber"} {
+		b.Run(person, func(b *testing.B) {
+			for b.Loop() {
+				search(b, s, "org_a", memory.Query{Text: "the call with the " + person + " about the invoice"})
+			}
+		})
+	}
+}

@@ -31,6 +31,9 @@ func Spellings(word string, each func(string)) {
 	for range maxReplaced {
 		var next []string
 		for _, s := range last {
+			if len(replaced) > maxListed {
+				break
+			}
 			replaceGroups(s, func(x string) {
 				if len(replaced) <= maxListed && !replaced[x] {
 					replaced[x], next = true, append(next, x)
@@ -44,7 +47,9 @@ func Spellings(word string, each func(string)) {
 		last = next
 	}
 	for _, s := range first {
-		oneEdit(s, asciiLetters, found)
+		if strings.Trim(s, asciiLetters) == "" {
+			oneEdit(s, asciiLetters, found)
+		}
 	}
 }
 
