@@ -12,8 +12,10 @@ func numbersAlike(t *testing.T, s *stage) {
 	const number = "+12025550177"
 	d := s.org(t, "live")
 	d.want(t, 201, "POST", "/contacts", map[string]any{"first_name": "Alike", "phones": []map[string]any{{"number": number}}}, nil)
-	for _, written := range []string{number, "2025550177", "(202) 555-0177", "+1 202.555.0177", "1-202-555-0177", "tel:+1-202-555-0177", "+12025550177\u202c",
-		"\u202a+1 202\u00a0555\u202f0177\u202c", "＋１２０２５５５０１７７", "+١٢٠٢٥٥٥٠١٧٧", "+1‑202‑555‑0177", "2025550177,", "'+12025550177", "2025550177.0"} {
+	for _, written := range []string{number, "2025550177", "(202) 555-0177", "+1 202.555.0177", "1-202-555-0177",
+		"tel:+1-202-555-0177", "+12025550177\u202c",
+		"\u202a+1 202\u00a0555\u202f0177\u202c",
+		"＋１２０２５５５０１７７", "+١٢٠٢٥٥٥٠١٧٧", "+1‑202‑555‑0177", "2025550177,", "'+12025550177", "2025550177.0"} {
 		escaped := url.PathEscape(written)
 		for _, c := range []struct {
 			method, path string

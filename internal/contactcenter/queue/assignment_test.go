@@ -81,7 +81,8 @@ func TestPlan_PriorityAcrossQueues(t *testing.T) {
 }
 
 // A caller that is moved to the first place is offered first there, and an agent of two queues of one priority is still offered calls
-// (https://github.com/asterisk/asterisk/issues/1691). Of many callers the one that waits longest is (https://github.com/signalwire/freeswitch/issues/2511).
+// (https://github.com/asterisk/asterisk/issues/1691). Of many callers the one that waits longest is
+// (https://github.com/signalwire/freeswitch/issues/2511).
 func TestPlan_MovedCallerAcrossQueues(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
