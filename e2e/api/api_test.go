@@ -29,6 +29,7 @@ func TestAPI_SharedServer(t *testing.T) {
 			{"colleagues' calls are not found", colleagues},
 			{"everything through its life", scenario},
 			{"bad requests are refused", requests},
+			{"numbers are read alike everywhere", numbersAlike},
 			{"requests can be repeated", repeats},
 			{"lists are read in pages", paging},
 			{"lists have much in common", lists},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -122,10 +123,15 @@ func checkProblem(t failer, what string, r rig.Response) {
 		t.Errorf("%s: problem is not whole for %d and request %s: %s", what, r.Status, id, r.Body)
 	case !slices.Contains(op.Codes(), p.Code):
 		t.Errorf("%s: %q is no code of the contract", what, p.Code)
+	case goWords.Match(r.Body):
+		t.Errorf("%s: the error has words of a Go program: %s", what, r.Body)
 	case r.Status >= 500 && r.Status != http.StatusNotImplemented && p.Code != "action_timeout": // the stage's phones may not answer
 		t.Errorf("%s: %d %s", what, r.Status, r.Body)
 	}
 }
+
+// goWords are what errors of Go's decoders say (https://github.com/dmtrKovalenko/fff/issues/328).
+var goWords = regexp.MustCompile(`json: |strconv\.|unmarshal|Go (struct|value)|of type (u?int|float|string|bool|map)|\bu?int(8|16|32|64)\b`)
 
 // get requests an address outside the API, without a credential.
 func get(t *testing.T, s *rig.Server, path string, header ...string) rig.Response {

@@ -80,6 +80,30 @@ func TestPlan_PriorityAcrossQueues(t *testing.T) {
 	})
 }
 
+// A caller that is moved to the first place is offered first there, and an agent of two queues of one priority is still offered calls
+// (https://github.com/asterisk/asterisk/issues/1691). Of many callers the one that waits longest is
+// (https://github.com/signalwire/freeswitch/issues/2511).
+func TestPlan_MovedCallerAcrossQueues(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		id, other := h.addQueue(""), h.addQueue("")
+		names, ids := h.addAgents(t, id, "ada")
+		h.do("POST", "/queues/"+other+"/members", fmt.Sprintf(`{"user_id":%q}`, ids[0])).Want(201)
+		all := []queue.Entry{h.enter(t, id), h.enter(t, other), h.enter(t, id)}
+		for range 10 {
+			all = append(all, h.enter(t, id))
+		}
+		if got := h.plan(t, names, all...); got != "1>ada" {
+			t.Errorf("the plan of 13 callers is %s", got)
+		}
+		h.do("PATCH", "/queues/"+id+"/calls/"+all[12].CallID, `{"position":1}`).Want(200)
+		if got := h.plan(t, names, all...); got != "13>ada" && got != "2>ada" {
+			t.Errorf("with a caller moved to the first place the plan is %s", got)
+		}
+	})
+}
+
 func TestPlan_SkipsAgentWithPendingRelease(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

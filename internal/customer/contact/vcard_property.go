@@ -85,13 +85,15 @@ func cutProperty(line string) (group, name, params, value string, ok bool) {
 }
 
 // otherNames maps names of properties that vCard does not know, as some programs write them, to those of numbers and addresses.
-var otherNames = map[string]string{"PHONE": vcard.FieldTelephone, "TELEPHONE": vcard.FieldTelephone, "TELEFON": vcard.FieldTelephone, "FON": vcard.FieldTelephone,
-	"MOBILE": vcard.FieldTelephone, "CELL": vcard.FieldTelephone, "CELLPHONE": vcard.FieldTelephone, "HANDY": vcard.FieldTelephone, "FAX": vcard.FieldTelephone,
+var otherNames = map[string]string{"PHONE": vcard.FieldTelephone, "TELEPHONE": vcard.FieldTelephone,
+	"TELEFON": vcard.FieldTelephone, "FON": vcard.FieldTelephone,
+	"MOBILE": vcard.FieldTelephone, "CELL": vcard.FieldTelephone, "CELLPHONE": vcard.FieldTelephone,
+	"HANDY": vcard.FieldTelephone, "FAX": vcard.FieldTelephone,
 	"MAIL": vcard.FieldEmail, "E-MAIL": vcard.FieldEmail, "EMAILADDRESS": vcard.FieldEmail}
 
 // typesOfNames are the types that names stand for: those of properties, such as MOBILE, and those behind a point, such as PHONE.WORK.
-var typesOfNames = map[string]string{"MOBILE": "CELL", "CELL": "CELL", "CELLPHONE": "CELL", "HANDY": "CELL", "FAX": "FAX", "WORK": "WORK", "BUSINESS": "WORK",
-	"OFFICE": "WORK", "HOME": "HOME", "PRIVATE": "HOME", "MAIN": "MAIN", "OTHER": "OTHER", "PAGER": "PAGER", "VOICE": "VOICE"}
+var typesOfNames = map[string]string{"MOBILE": "CELL", "CELL": "CELL", "CELLPHONE": "CELL", "HANDY": "CELL", "FAX": "FAX",
+	"WORK": "WORK", "BUSINESS": "WORK", "OFFICE": "WORK", "HOME": "HOME", "PRIVATE": "HOME", "MAIN": "MAIN", "OTHER": "OTHER", "PAGER": "PAGER", "VOICE": "VOICE"}
 
 // standardProperty returns a property whose name is in otherNames, or is a type behind the name of numbers or addresses (PHONE.WORK), as
 // TEL or EMAIL with that type. Others stay as they are.

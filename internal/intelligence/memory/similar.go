@@ -189,7 +189,8 @@ func termsOfPassages(ctx context.Context, tx db.Querier, org, table string, term
 	for i, w := range terms {
 		list[i] = strconv.FormatUint(uint64(w), 10)
 	}
-	text := fmt.Sprintf(`SELECT terms FROM %s WHERE org_id = $1 AND memory_words(terms) && $2::text::bigint[] LIMIT %d`, table, maxPassagesOfSpellings)
+	text := fmt.Sprintf(`SELECT terms FROM %s WHERE org_id = $1 AND memory_words(terms) && $2::text::bigint[] LIMIT %d`,
+		table, maxPassagesOfSpellings)
 	rows, err := tx.Query(ctx, text, org, "{"+strings.Join(list, ",")+"}")
 	if err != nil {
 		return err

@@ -13,11 +13,15 @@ import (
 
 // misheard are names and rare words as people write them who only heard them, and as they are in calls.
 var misheard = [][2]string{
-	{"Meier", "Mayer"}, {"Meyer", "Meier"}, {"Smith", "Smyth"}, {"Schmidt", "Schmitt"}, {"Mueller", "Müller"}, {"Muller", "Müller"},
-	{"Jonson", "Johnson"}, {"Stephen", "Steven"}, {"Philipp", "Filip"}, {"Thomson", "Thompson"}, {"Clark", "Klark"}, {"Weiss", "Weis"},
-	{"Hofmann", "Hoffmann"}, {"Fisher", "Fischer"}, {"Krause", "Krauße"}, {"Schroeder", "Schröder"}, {"Jansen", "Janssen"}, {"Andersen", "Anderson"},
-	{"McDonald", "MacDonald"}, {"Jorgensen", "Jørgensen"}, {"Kowalski", "Kowalsky"}, {"Smiht", "Smith"}, {"Wiliams", "Williams"}, {"Garcia", "García"},
-	{"Zimmerman", "Zimmermann"}, {"Rodriguez", "Rodrigues"}, {"Gonzales", "González"}, {"Vogel", "Fogel"}, {"Wolff", "Wolf"}, {"Plumatec", "Plumbatec"},
+	{"Meier", "Mayer"}, {"Meyer", "Meier"}, {"Smith", "Smyth"}, {"Schmidt", "Schmitt"}, {"Mueller", "Müller"},
+	{"Muller", "Müller"}, {"Jonson", "Johnson"}, {"Stephen", "Steven"}, {"Philipp", "Filip"}, {"Thomson", "Thompson"}, {"Clark", "Klark"},
+	{"Weiss", "Weis"},
+	{"Hofmann", "Hoffmann"}, {"Fisher", "Fischer"}, {"Krause", "Krauße"}, {"Schroeder", "Schröder"}, {"Jansen", "Janssen"},
+	{"Andersen", "Anderson"},
+	{"McDonald", "MacDonald"}, {"Jorgensen", "Jørgensen"}, {"Kowalski", "Kowalsky"}, {"Smiht", "Smith"}, {"Wiliams", "Williams"},
+	{"Garcia", "García"},
+	{"Zimmerman", "Zimmermann"}, {"Rodriguez", "Rodrigues"}, {"Gonzales", "González"}, {"Vogel", "Fogel"}, {"Wolff", "Wolf"},
+	{"Plumatec", "Plumbatec"},
 	{"Zintrix", "Zyntrix"}, {"Hydrocentry", "Hydrosentry"}, {"Vandermeer", "Vandermere"}, {"Oberhausser", "Oberhauser"}, {"Pritchart", "Pritchard"},
 }
 
@@ -25,6 +29,11 @@ var misheard = [][2]string{
 var elsewhere = [][2]string{{"Meier", "Mohr"}, {"Smith", "Schulz"}, {"Hofmann", "Hartmann"}, {"Miller", "Wilson"},
 	{"Walter", "Weber"}, {"Fischer", "Frischmuth"},
 	{"Garcia", "Martinez"}, {"Schneider", "Schuster"}, {"Plumbatec", "Hydrosentry"}}
+
+// saidOnce returns a conversation in which the caller says one text.
+func saidOnce(id, text string) document {
+	return document{ID: id, Turns: []struct{ Speaker, Text string }{{"caller", text}}}
+}
 
 // https://github.com/DenverCoder1/jct-discord-bot/issues/153
 func TestSearch_LabelledMisspellings(t *testing.T) {
@@ -37,7 +46,7 @@ func TestSearch_LabelledMisspellings(t *testing.T) {
 	}
 	for name := range names {
 		said := "Please tell " + name + " that the delivery arrives on Thursday."
-		indexCall(t, s, d, "org_a", callOf(document{ID: name, Turns: []struct{ Speaker, Text string }{{"caller", said}}}, "+14155550100", time.Now()))
+		indexCall(t, s, d, "org_a", callOf(saidOnce(name, said), "+14155550100", time.Now()))
 	}
 	finds := func(asked, meant, phone, mode string) bool {
 		f := search(t, s, "org_a", memory.Query{Text: asked, Limit: 10, Phone: phone, Mode: mode})
@@ -72,16 +81,33 @@ func TestSearch_ExactBeforeSimilar(t *testing.T) {
 	s := newService(t, d, nil)
 	for i, name := range []string{"Zyntrex", "Zyntrix", "Zintrix"} {
 		said := "Please tell " + name + " that the delivery arrives on Thursday."
-		indexCall(t, s, d, "org_a", callOf(document{ID: name, Turns: []struct{ Speaker, Text string }{{"caller", said}}}, fmt.Sprintf("+1415555010%d", i), time.Now()))
+		indexCall(t, s, d, "org_a", callOf(saidOnce(name, said), fmt.Sprintf("+1415555010%d", i), time.Now()))
 	}
 	f := search(t, s, "org_a", memory.Query{Text: "Zyntrix"})
 	if len(f.Results) != 3 || *f.Results[0].CallID != "call_Zyntrix" || f.Results[0].Score <= f.Results[1].Score {
 		t.Errorf("found %+v", f.Results)
 	}
-	if f = search(t, s, "org_a", memory.Query{Text: "Zyntrix", Mode: memory.Keyword}); len(f.Results) != 3 || *f.Results[0].CallID != "call_Zyntrix" {
+	f = search(t, s, "org_a", memory.Query{Text: "Zyntrix", Mode: memory.Keyword})
+	if len(f.Results) != 3 || *f.Results[0].CallID != "call_Zyntrix" {
 		t.Errorf("found by words %+v", f.Results)
 	}
 	if f = search(t, s, "org_b", memory.Query{Text: "Zyntrix"}); len(f.Results) != 0 {
 		t.Errorf("another organisation finds %+v", f.Results)
+	}
+}
+
+func BenchmarkSearch_Misspelt(b *testing.B) {
+	d := dbtest.SQLite(b)
+	s := newService(b, d, nil)
+	docs, _ := evaluation(b)
+	for i, doc := range docs[:min(len(docs), 20)] {
+		indexCall(b, s, d, "org_a", callOf(doc, fmt.Sprintf("+1415555%04d", i), time.Now()))
+	}
+	for _, person := range []string{"Zimmermann", "plumber"} {
+		b.Run(person, func(b *testing.B) {
+			for b.Loop() {
+				search(b, s, "org_a", memory.Query{Text: "the call with the " + person + " about the invoice"})
+			}
+		})
 	}
 }

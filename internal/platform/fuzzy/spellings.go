@@ -9,9 +9,10 @@ const (
 	maxListed   = 2_500 // spellings with replaced groups that are taken further
 )
 
-// Spellings calls each for spellings that a word may have instead, the likeliest first: with one letter inserted, left out, changed or swapped with its
-// neighbour, with groups of letters that sound alike, or with both. Which of them are similar tells Name.Distance. For an index that has
-// no words, only their hashes, it takes the place of a comparison with all words. A word is in lower case; one with signs or digits has none.
+// Spellings calls each for spellings that a word may have instead, the likeliest first: with one letter inserted, left out, changed or
+// swapped with its neighbour, with groups of letters that sound alike, or with both. Which of them are similar tells Name.Distance. For an
+// index that has no words, only their hashes, it takes the place of a comparison with all words. A word is in lower case; one with signs
+// or digits has none.
 func Spellings(word string, each func(string)) {
 	plain := strings.Join(words(word), "")
 	if len(plain) < 3 || len(plain) > maxSpelled || strings.Trim(plain, asciiLetters) != "" {
@@ -31,6 +32,9 @@ func Spellings(word string, each func(string)) {
 	for range maxReplaced {
 		var next []string
 		for _, s := range last {
+			if len(replaced) > maxListed {
+				break
+			}
 			replaceGroups(s, func(x string) {
 				if len(replaced) <= maxListed && !replaced[x] {
 					replaced[x], next = true, append(next, x)
@@ -44,7 +48,9 @@ func Spellings(word string, each func(string)) {
 		last = next
 	}
 	for _, s := range first {
-		oneEdit(s, asciiLetters, found)
+		if strings.Trim(s, asciiLetters) == "" {
+			oneEdit(s, asciiLetters, found)
+		}
 	}
 }
 
@@ -78,12 +84,13 @@ func oneEdit(s, letters string, each func(string)) {
 
 // groups are letters that sound alike in English or German names.
 var groups = [][]string{
-	{"ei", "ai", "ey", "ay", "ie", "y"}, {"ie", "i", "ee"}, {"y", "i", "ie"}, {"ph", "f", "v"}, {"v", "w"}, {"th", "t"}, {"dt", "t", "tt", "d"},
-	{"ck", "k", "c", "kk"}, {"ch", "k", "c"}, {"k", "c", "q", "qu"}, {"x", "ks", "cks", "chs"}, {"tz", "z", "s"}, {"sch", "sh", "s"}, {"ss", "s", "ß"},
-	{"ue", "u", "ü"}, {"oe", "o", "ö", "ø"}, {"ae", "a", "ä", "e"}, {"ou", "u", "oo"}, {"ea", "e", "ee"}, {"mc", "mac"}, {"wr", "r"}, {"kn", "n"}, {"gh", ""},
-	{"j", "y"}, {"b", "p"}, {"g", "k"}, {"en", "on"}, {"er", "ar"}, {"h", ""}, {"e", ""}, {"son", "sen"},
-	{"a", "á", "à", "å"}, {"e", "é", "è"}, {"i", "í"},
-	{"o", "ó"}, {"u", "ú"}, {"n", "ñ"}, {"c", "ç"}, {"ll", "l"}, {"nn", "n"}, {"mm", "m"}, {"rr", "r"}, {"ff", "f"}, {"pp", "p"}, {"gg", "g"}, {"bb", "b"}, {"ee", "e"}, {"ei", "y", "i"},
+	{"ei", "ai", "ey", "ay", "ie", "y"}, {"ie", "i", "ee"}, {"y", "i", "ie"}, {"ph", "f", "v"}, {"v", "w"}, {"th", "t"},
+	{"dt", "t", "tt", "d"}, {"ck", "k", "c", "kk"}, {"ch", "k", "c"}, {"k", "c", "q", "qu"}, {"x", "ks", "cks", "chs"}, {"tz", "z", "s"},
+	{"sch", "sh", "s"}, {"ss", "s", "ß"}, {"ue", "u", "ü"}, {"oe", "o", "ö", "ø"}, {"ae", "a", "ä", "e"}, {"ou", "u", "oo"},
+	{"ea", "e", "ee"}, {"mc", "mac"}, {"wr", "r"}, {"kn", "n"}, {"gh", ""}, {"j", "y"}, {"b", "p"}, {"g", "k"}, {"en", "on"},
+	{"er", "ar"}, {"h", ""}, {"e", ""}, {"son", "sen"}, {"a", "á", "à", "å"}, {"e", "é", "è"}, {"i", "í"}, {"o", "ó"}, {"u", "ú"},
+	{"n", "ñ"}, {"c", "ç"}, {"ll", "l"}, {"nn", "n"}, {"mm", "m"}, {"rr", "r"}, {"ff", "f"}, {"pp", "p"}, {"gg", "g"}, {"bb", "b"},
+	{"ee", "e"}, {"ei", "y", "i"},
 }
 
 // replaceGroups calls each for the spellings in which one group of letters is replaced by one that sounds alike.

@@ -123,7 +123,9 @@ func (s *Sherpa) Transcribe(ctx context.Context, c transcript.Clip) (transcript.
 	if err := s.CheckLanguage(c.Language); err != nil {
 		return transcript.Recognition{}, err
 	}
-	r, err := plausibility.Recognize(c, plausibility.Retries, func(c transcript.Clip) (transcript.Recognition, error) { return s.decode(ctx, c) })
+	r, err := plausibility.Recognize(c, plausibility.Retries, func(c transcript.Clip) (transcript.Recognition, error) {
+		return s.decode(ctx, c)
+	})
 	return s.terms.indexOf(c).correct(r), err
 }
 

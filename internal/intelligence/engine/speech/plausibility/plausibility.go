@@ -40,13 +40,16 @@ func isWordLetter(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c
 // lettersOf maps scripts (ISO 15924) to the letters that their languages are written with. Latin letters are in names everywhere.
 var lettersOf = map[string][]*unicode.RangeTable{
 	"Latn": {}, "Cyrl": {unicode.Cyrillic}, "Grek": {unicode.Greek}, "Hebr": {unicode.Hebrew}, "Arab": {unicode.Arabic},
-	"Hans": {unicode.Han, unicode.Bopomofo}, "Hant": {unicode.Han, unicode.Bopomofo}, "Jpan": {unicode.Han, unicode.Hiragana, unicode.Katakana},
-	"Kore": {unicode.Hangul, unicode.Han}, "Thai": {unicode.Thai}, "Deva": {unicode.Devanagari}, "Beng": {unicode.Bengali}, "Taml": {unicode.Tamil},
+	"Hans": {unicode.Han, unicode.Bopomofo}, "Hant": {unicode.Han, unicode.Bopomofo},
+	"Jpan": {unicode.Han, unicode.Hiragana, unicode.Katakana},
+	"Kore": {unicode.Hangul, unicode.Han}, "Thai": {unicode.Thai}, "Deva": {unicode.Devanagari},
+	"Beng": {unicode.Bengali}, "Taml": {unicode.Tamil},
 	"Telu": {unicode.Telugu}, "Geor": {unicode.Georgian}, "Armn": {unicode.Armenian}, "Ethi": {unicode.Ethiopic},
 }
 
 // twoScripts are languages that are written in two scripts, whatever their tags say.
-var twoScripts = map[string]bool{"sr": true, "bs": true, "az": true, "uz": true, "kk": true, "ku": true, "pa": true, "mn": true, "tk": true, "tg": true}
+var twoScripts = map[string]bool{"sr": true, "bs": true, "az": true, "uz": true, "kk": true, "ku": true,
+	"pa": true, "mn": true, "tk": true, "tg": true}
 
 // hasForeignLetters reports whether a text has letters that a language does not have. A single one may be a sign, such as μ. Nothing is
 // known of languages whose script is not in lettersOf.
