@@ -193,7 +193,8 @@ func (s *Service) awaitFiles(ctx context.Context, j job.Job, callID string) erro
 	}
 	for _, p := range parts {
 		if p.Pending() && !s.Recordings.IsLocal(p) {
-			return &job.Retry{After: otherServerRetry(s.Clock.Now().Sub(j.CreatedAt.Time)), NotCounted: true, Cause: fmt.Errorf("recording %s is on another server", p.ID)}
+			waited := s.Clock.Now().Sub(j.CreatedAt.Time)
+			return &job.Retry{After: otherServerRetry(waited), NotCounted: true, Cause: fmt.Errorf("recording %s is on another server", p.ID)}
 		}
 	}
 	return nil
