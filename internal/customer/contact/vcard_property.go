@@ -93,7 +93,8 @@ var otherNames = map[string]string{"PHONE": vcard.FieldTelephone, "TELEPHONE": v
 
 // typesOfNames are the types that names stand for: those of properties, such as MOBILE, and those behind a point, such as PHONE.WORK.
 var typesOfNames = map[string]string{"MOBILE": "CELL", "CELL": "CELL", "CELLPHONE": "CELL", "HANDY": "CELL", "FAX": "FAX",
-	"WORK": "WORK", "BUSINESS": "WORK", "OFFICE": "WORK", "HOME": "HOME", "PRIVATE": "HOME", "MAIN": "MAIN", "OTHER": "OTHER", "PAGER": "PAGER", "VOICE": "VOICE"}
+	"WORK": "WORK", "BUSINESS": "WORK", "OFFICE": "WORK", "HOME": "HOME", "PRIVATE": "HOME",
+	"MAIN": "MAIN", "OTHER": "OTHER", "PAGER": "PAGER", "VOICE": "VOICE"}
 
 // standardProperty returns a property whose name is in otherNames, or is a type behind the name of numbers or addresses (PHONE.WORK), as
 // TEL or EMAIL with that type. Others stay as they are.

@@ -22,7 +22,8 @@ var misheard = [][2]string{
 	{"Garcia", "García"},
 	{"Zimmerman", "Zimmermann"}, {"Rodriguez", "Rodrigues"}, {"Gonzales", "González"}, {"Vogel", "Fogel"}, {"Wolff", "Wolf"},
 	{"Plumatec", "Plumbatec"},
-	{"Zintrix", "Zyntrix"}, {"Hydrocentry", "Hydrosentry"}, {"Vandermeer", "Vandermere"}, {"Oberhausser", "Oberhauser"}, {"Pritchart", "Pritchard"},
+	{"Zintrix", "Zyntrix"}, {"Hydrocentry", "Hydrosentry"}, {"Vandermeer", "Vandermere"}, {"Oberhausser", "Oberhauser"},
+	{"Pritchart", "Pritchard"},
 }
 
 // elsewhere are names that are not meant.

@@ -30,7 +30,8 @@ var Retries = len(changes)
 
 // Recognize recognises a clip, and a slightly changed one up to retries times while the text is doubtful. It returns the text
 // with the least doubt, the earliest of several. An error of a further attempt ends it.
-func Recognize(c transcript.Clip, retries int, decode func(transcript.Clip) (transcript.Recognition, error)) (transcript.Recognition, error) {
+func Recognize(c transcript.Clip, retries int, decode func(transcript.Clip) (transcript.Recognition, error)) (
+	transcript.Recognition, error) {
 	best, err := decode(c)
 	if err != nil {
 		return best, err
