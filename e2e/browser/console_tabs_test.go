@@ -10,6 +10,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
+	"soniq/e2e/rig"
 )
 
 // anotherTab opens a path of the console in another tab of the same browser.

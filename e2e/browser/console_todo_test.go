@@ -6,6 +6,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
+	"soniq/e2e/rig"
 )
 
 // signInAgain opens the console in another browser of the same user.

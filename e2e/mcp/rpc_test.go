@@ -63,7 +63,7 @@ func TestPost_WithoutSessionOrMessage(t *testing.T) {
 			id   string
 			code int
 		}{
-			`{"jsonrpc":"2.0","id":7,"method":"tools/list"}`: {"7", -32600},
+			`{"jsonrpc":"2.0","id":7,"method":"tools/list"}`:                                                     {"7", -32600},
 			`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"get_live_calls","arguments":{}}}`: {`"x"`, -32600},
 			`xx`: {"null", -32700}, `[]`: {"null", -32700}, `{"jsonrpc":"1.0","id":3,"method":"ping"}`: {"null", -32700},
 		} {

@@ -162,7 +162,7 @@ func talkWithEcho(t *testing.T, line *echoingLine) {
 	}}
 	voice := recordedVoice{phraseIn("en", disclosure): recorded(t, "7-agent"), "Hello you.": recorded(t, "1-agent"),
 		networkAnswer: recorded(t, "5-agent"), phraseIn("en", connecting): recorded(t, "3-agent")}
-	result, end := converse(t, line, m, line.hears, func(s *Service) { s.Synthesizer = voice })
+	result, end := converse(t, line, m, line.hears, func(s *Service) { s.cfg.Synthesizer = voice })
 	defer end()
 	words := recorded(t, "2-caller")[:2*8000]
 	await(t, "the greeting", func() bool { return line.time() > 6*8000 && line.isSilent() })
