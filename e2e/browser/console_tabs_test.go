@@ -10,7 +10,6 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
-	"soniq/e2e/rig"
 )
 
 // anotherTab opens a path of the console in another tab of the same browser.
@@ -112,7 +111,7 @@ func (p *consolePage) callBrowserFromList(office *fixture.Org, way fixture.Carri
 // Loading the page again during a call is warned of. If it happens all the same, the other side hears music, and the call comes back.
 func TestConsole_ReloadDuringCall(t *testing.T) {
 	limit.Budget(t, 2*time.Minute, "a browser takes a call, loads its page again, and each state is heard for some seconds")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off", "--browser-timeout", "1m"}})
+	s := sharedServer(t, "--browser-timeout", "1m")
 	office := fixture.NewOrg(s)
 	p, _, way := deskWithPhone(office)
 	caller := p.callBrowser(office, way, "Answer")
@@ -139,7 +138,7 @@ func TestConsole_ReloadDuringCall(t *testing.T) {
 // A page that is closed during a call and does not come back: the other side hears music, and the call ends.
 func TestConsole_ClosedDuringCall(t *testing.T) {
 	limit.Budget(t, time.Minute, "a browser takes a call, and the server waits for its audio")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off", "--browser-timeout", "5s"}})
+	s := sharedServer(t, "--browser-timeout", "5s")
 	office := fixture.NewOrg(s)
 	p, _, way := deskWithPhone(office)
 	caller := p.callBrowser(office, way, "Answer")
@@ -155,7 +154,7 @@ func TestConsole_ClosedDuringCall(t *testing.T) {
 // A browser that is gone is no phone any more, so that queues do not ring its person. When the page is back, so is the presence.
 func TestConsole_GoneBrowserTakesNoCalls(t *testing.T) {
 	limit.Budget(t, time.Minute, "a browser leaves the console, and the server waits for it")
-	s := rig.Shared(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off", "--browser-timeout", "5s"}})
+	s := sharedServer(t, "--browser-timeout", "5s")
 	office := fixture.NewOrg(s)
 	p, user, _ := deskWithPhone(office)
 	office.WaitPresence(user, "available")
