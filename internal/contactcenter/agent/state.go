@@ -24,6 +24,7 @@ type State struct {
 	row          row
 	dnd          user.DND
 	busyCall     string // id of the call that the agent is on
+	inCallback   bool   // that call is a callback, which a queue places for its offer as a call of its own
 	ringingCall  string // id of the call that is ringing
 	offeredCall  string // id of the call that a queue offers; the phones of the agent may not ring yet
 	suspended    bool   // the user has no access
@@ -120,10 +121,13 @@ func (x *State) currentChoice(now time.Time) choice {
 // nextChoiceApplies reports whether the choice for the time after the current call applies now.
 func (x *State) nextChoiceApplies() bool { return x.row.nextChoice != nil && x.busyCall == "" }
 
-// isWithdrawn reports whether an agent became unavailable while a queue offers the agent a call: the agent chose to be away,
-// has no registered phone, or is suspended. If the agent is on the offered call already, as in a callback, it returns false.
+// isWithdrawn reports whether an agent became unavailable while a queue offers the agent a call: the agent is on another call, chose to be
+// away, has no registered phone, or is suspended. If the agent is on the offered call already, or on its callback, it returns false.
 func (x *State) isWithdrawn() bool {
-	return x.offeredCall != "" && x.offeredCall != x.busyCall && (x.Availability != Available || x.Devices == 0 || x.suspended)
+	if x.offeredCall == "" || x.offeredCall == x.busyCall || x.inCallback {
+		return false
+	}
+	return x.busyCall != "" || x.Availability != Available || x.Devices == 0 || x.suspended
 }
 
 // derive computes the presence (api-surface 7.8) and the time of its next change without an event.

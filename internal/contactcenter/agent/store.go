@@ -77,19 +77,19 @@ func readDevices(ctx context.Context, q db.Querier, org string, users []string, 
 // start.
 func readCalls(ctx context.Context, q db.Querier, org string, users []string, _ time.Time, all map[string]*State) error {
 	const text = `SELECT l.user_id, l.call_id, l.status IN ('answered', 'held') OR l.role = 'caller' AND c.source
-		NOT IN ('api', 'mcp', 'console', 'callback')
+		NOT IN ('api', 'mcp', 'console', 'callback'), c.source = 'callback'
 		FROM legs l JOIN calls c ON c.org_id = l.org_id AND c.id = l.call_id
 		WHERE l.org_id = $1 AND l.ended_at IS NULL AND l.user_id IS NOT NULL AND c.ended_at IS NULL`
 	statement, args := inUsers(db.Where(text, org), "l.user_id", users).SQL()
 	return db.ForEach(ctx, q, "find calls of agents", statement+` ORDER BY l.id`, args, func(scan func(...any) error) error {
 		var id, call string
-		var busy bool
-		err := scan(&id, &call, &busy)
+		var busy, callback bool
+		err := scan(&id, &call, &busy, &callback)
 		x := all[id]
 		switch {
 		case x == nil:
 		case busy && x.busyCall == "":
-			x.busyCall = call
+			x.busyCall, x.inCallback = call, callback
 		case !busy && x.ringingCall == "":
 			x.ringingCall = call
 		}

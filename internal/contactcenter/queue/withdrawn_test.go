@@ -37,6 +37,7 @@ var withdrawals = map[string]func(h *fixture, user, queue string){
 	},
 	"no member any more":    func(h *fixture, user, queue string) { h.do("DELETE", "/queues/"+queue+"/members/"+user, nil).Want(204) },
 	"queues of the user":    func(h *fixture, user, _ string) { h.do("PATCH", "/users/"+user, `{"queue_ids":[]}`).Want(200) },
+	"on another call":       func(h *fixture, user, _ string) { h.answerAnother(user, "inbound", "agent") },
 	"phone no longer there": func(h *fixture, user, _ string) { h.unregister(user) },
 	"suspended without phone": func(h *fixture, user, _ string) {
 		h.unregister(user)
@@ -59,7 +60,43 @@ func (h *fixture) unregister(user string) {
 	}
 }
 
+// answerAnother lets a user answer another call.
+func (h *fixture) answerAnother(user, source, role string) {
+	id := db.NewID("call")
+	n := call.New{Org: h.org, ID: id, Direction: call.Inbound, Source: source, From: "+12125550188", To: "+12125550100", StartedAt: h.now(),
+		Status: call.Ringing}
+	err := h.calls.Begin(h.ctx, n)
+	if err == nil {
+		err = h.calls.Change(h.ctx, call.Change{Org: h.org, ID: id, Revision: 1, At: h.now(), Row: call.State{Status: call.InProgress,
+			AnsweredAt: h.now()}, Legs: []call.LegState{{ID: db.NewID("leg"), Role: role, UserID: user, Status: "answered",
+			StartedAt: h.now(), AnsweredAt: h.now()}}})
+	}
+	if err == nil {
+		h.agents.CallChanged(h.org, id)
+		err = h.agents.PublishChanged(h.ctx)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// The agent who answers a callback is on a call of its own before the offer is connected. The offer stays.
+func TestWithdrawn_NotByItsCallback(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		id := h.addQueue("")
+		ada := h.addAgent(t, "ada", id, "")
+		o := h.offer(t, h.enter(t, id), ada)[0]
+		h.answerAnother(ada, "callback", "caller")
+		if got := h.offerStatus(t, o.ID); got != "offering" {
+			t.Errorf("the offer is %s", got)
+		}
+	})
+}
+
 // https://github.com/signalwire/freeswitch/pull/800
+// https://github.com/2600hz/kazoo/pull/2689
 func TestWithdrawn_OfferCanceledWithoutMiss(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
