@@ -81,11 +81,11 @@ func TestConsole_OnePhoneInTwoTabs(t *testing.T) {
 	second.click("button", "Available again")
 	first.front()
 	first.hasNot("button", "Available again")
+	second.front()
 	second.click("link", "Calls")
 	if r, err := first.command("Page.close", map[string]any{}); err != nil || r.Error != nil {
 		t.Fatal(err, r.Error)
 	}
-	second.front()
 	second.has("button", "Phone ready")
 	second.callBrowserFromList(office, way)
 	second.faultless()

@@ -176,10 +176,24 @@ func (p *consolePage) call(node int, function string, args ...any) {
 // click waits for an element and clicks it with the mouse.
 func (p *consolePage) click(role, name string) {
 	p.t.Helper()
+	for range 5 {
+		if p.clickOnce(role, name) {
+			return
+		}
+	}
+	p.t.Fatalf("%s %s moves: no click lands on it", role, name)
+}
+
+// clickOnce clicks an element. It reports false if the page moved the element meanwhile, so that the click landed elsewhere.
+func (p *consolePage) clickOnce(role, name string) bool {
+	p.t.Helper()
 	p.call(p.has(role, name), `function() {
 		this.scrollIntoView({block: "center"});
 		const r = this.getBoundingClientRect();
 		window.at = {x: r.x + r.width / 2, y: r.y + r.height / 2};
+		window.target = this;
+		window.missed = true;
+		this.addEventListener("pointerdown", () => { window.missed = false; }, {once: true, capture: true});
 	}`)
 	var at struct{ X, Y float64 }
 	p.eval(&at, "window.at")
@@ -192,6 +206,13 @@ func (p *consolePage) click(role, name string) {
 			p.t.Fatal(err, r.Error)
 		}
 	}
+	var moved bool
+	err := p.try(&moved, `(() => {
+		if (!window.missed || !window.target.isConnected) return false;
+		const r = window.target.getBoundingClientRect();
+		return r.x + r.width / 2 !== window.at.x || r.y + r.height / 2 !== window.at.y;
+	})()`)
+	return err != nil || !moved // the click may have opened another page
 }
 
 // types waits for a field, focuses it, and types a text.
