@@ -2,9 +2,11 @@ package attack
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +27,10 @@ func TestHTTP_IdleConnectionsLeaveRecordings(t *testing.T) {
 	if err := unix.Prlimit(s.PID(), unix.RLIMIT_NOFILE, &few, nil); err != nil {
 		t.Fatal(err)
 	}
+	rig.Until(t, "the server to know its new limit", 20*time.Second, func() bool { // it reads the limit once in a second
+		return strings.Contains(metricsText(t, s), "soniq_descriptors_allowed 600\n")
+	})
+	most := mostDescriptors(t, s)
 	for range 700 {
 		c, err := net.Dial("tcp", s.HTTP)
 		if err != nil {
@@ -41,11 +47,37 @@ func TestHTTP_IdleConnectionsLeaveRecordings(t *testing.T) {
 		_ = a.Body.Close()
 		return a.StatusCode == http.StatusOK
 	})
+	if used := most(); used > 500 {
+		t.Errorf("idle connections left %d of 600 descriptors", 600-used)
+	}
 	o.AdaPhone.Dial(o.Bob.Extension)
 	o.BobPhone.Wait("CALL_ESTABLISHED", "")
 	o.HearsOnly("Bob", o.BobPhone, fixture.AdaTone)
 	o.AdaPhone.Do("hangup", "")
 	o.Webhook.Wait("call.recording", time.Minute, func(rig.Event) bool { return true })
+}
+
+// mostDescriptors counts the file descriptors of the server until most is called, which returns the highest count. Idle connections end
+// after a while, so what they use up is seen only meanwhile.
+func mostDescriptors(t *testing.T, s *rig.Server) (most func() int) {
+	t.Helper()
+	done, highest := make(chan struct{}), make(chan int, 1)
+	go func() {
+		n, tick := 0, time.NewTicker(20*time.Millisecond)
+		defer tick.Stop()
+		for {
+			if all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.PID())); err == nil {
+				n = max(n, len(all))
+			}
+			select {
+			case <-done:
+				highest <- n
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() int { close(done); return <-highest }
 }
 
 // GET /metrics refuses requests that a proxy on this machine forwards. If a key is configured, it refuses requests without it.
@@ -72,6 +104,21 @@ func TestHTTP_MetricsOfProxies(t *testing.T) {
 	if got := metrics(t, s, http.Header{"Authorization": {"Bearer s3cret"}}); got != 200 {
 		t.Errorf("the key is shown: %d", got)
 	}
+}
+
+// metricsText returns the text of GET /metrics.
+func metricsText(t *testing.T, s *rig.Server) string {
+	t.Helper()
+	a, err := http.Get("http://" + s.HTTP + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	text, err := io.ReadAll(a.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func metrics(t *testing.T, s *rig.Server, h http.Header) int {
