@@ -78,8 +78,8 @@ func (p *consolePage) answered() {
 	}
 }
 
-// A session that is ended elsewhere, a password that is changed elsewhere, a user who is suspended, and a role that is lowered show within
-// seconds. After signing in again the page is at the same place.
+// The page shows within seconds that its session was ended or its password changed elsewhere, that its user was suspended, or that the role
+// was lowered. After signing in again the user is on the same page.
 func TestConsole_SessionEndsElsewhere(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "two browsers sign in several times")
 	rig.Both(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}}, sessionEndsElsewhere)

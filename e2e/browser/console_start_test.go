@@ -41,8 +41,8 @@ func (p *consolePage) api(method, path, body string) {
 	}
 }
 
-// From an empty server to a first call: a link from the command line, a password, Getting started, and a colleague who is invited on the
-// page. In a call between the two browsers both hear the other. The page of the call has the recording and the words.
+// A new user opens the sign-in link of an empty server, chooses a password, and invites a colleague on the page Getting started. The two
+// browsers call and hear each other. The page of the call shows the recording and the words.
 func TestConsole_EmptyServerToFirstCall(t *testing.T) {
 	limit.Budget(t, 4*time.Minute, "two browsers set a server up and call each other; the words are recognised")
 	e := fixture.NewAIServer(t)

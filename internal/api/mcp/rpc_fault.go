@@ -101,7 +101,8 @@ func (r rpcRequest) uninitialized() *rpcFault {
 		bytes.Contains(r.Params, []byte(perRequestRevision)) {
 		return f
 	}
-	f := newFault(r.ID, jsonrpc.CodeInvalidRequest, *r.Method+" is not possible yet: send initialize first, and its Mcp-Session-Id with each request")
+	f := newFault(r.ID, jsonrpc.CodeInvalidRequest,
+		*r.Method+" is not possible yet: send initialize first, and its Mcp-Session-Id with each request")
 	return &f
 }
 

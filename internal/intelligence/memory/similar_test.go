@@ -75,7 +75,7 @@ func TestSearch_LabelledMisspellings(t *testing.T) {
 	}
 }
 
-// What has the word itself precedes what is similar.
+// Passages that contain the word come before passages with a similar word.
 func TestSearch_ExactBeforeSimilar(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)

@@ -105,7 +105,7 @@ func (l *echoingLine) hears(pcm []int16) string {
 	return "this is only noise"
 }
 
-// isSilent reports whether nobody speaks.
+// isSilent reports whether neither the agent nor the caller speaks.
 func (l *echoingLine) isSilent() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// startPooler starts a proxy in front of a PostgreSQL server. As PgBouncer does, it tells its clients a number of its own in place of the
-// ID of the server's process. It returns the address of a database behind it.
+// startPooler starts a proxy in front of a PostgreSQL server. Like PgBouncer, it sends its clients its own
+// number instead of the process ID of the server. It returns the address of a database behind it.
 func startPooler(t *testing.T, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)

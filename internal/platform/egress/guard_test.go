@@ -136,7 +136,7 @@ func TestClient_IgnoresProxy(t *testing.T) {
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("HTTPS_PROXY", proxy.URL)
 	guard := egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("192.0.2.0/24")})
-	// Nobody has this address. Requests to the own machine never go to a proxy and would prove nothing.
+	// This address is reserved for documentation (RFC 5737). A request to this machine would not use a proxy in any case.
 	response, err := guard.Client(egress.Limits{Connect: time.Second}).Get("http://192.0.2.1/")
 	if err == nil {
 		response.Body.Close()

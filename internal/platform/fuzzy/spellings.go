@@ -10,9 +10,9 @@ const (
 )
 
 // Spellings calls each for spellings that a word may have instead, the likeliest first: with one letter inserted, left out, changed or
-// swapped with its neighbour, with groups of letters that sound alike, or with both. Which of them are similar tells Name.Distance. For an
-// index that has no words, only their hashes, it takes the place of a comparison with all words. A word is in lower case; one with signs
-// or digits has none.
+// swapped with its neighbour, with groups of letters that sound alike, or with both. Name.Distance decides which of them
+// are similar. An index that stores only hashes of words is searched by these spellings. The word must be in lower case. A word with signs
+// or digits has no spellings.
 func Spellings(word string, each func(string)) {
 	plain := strings.Join(words(word), "")
 	if len(plain) < 3 || len(plain) > maxSpelled || strings.Trim(plain, asciiLetters) != "" {

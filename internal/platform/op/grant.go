@@ -8,8 +8,8 @@ import (
 	"soniq/internal/platform/access"
 )
 
-// Grants marks an operation that gives rights to somebody by the named members of its body. If none is named, all that it does gives
-// rights. It checks them with CheckGrant.
+// Grants marks an operation whose named body members give rights to a user or key. Without names, every use of the operation gives rights.
+// The operation checks them with CheckGrant.
 func (o Operation) Grants(members ...string) Operation {
 	o.Granting, o.GrantMembers = true, members
 	return o.Fails("role_not_held")

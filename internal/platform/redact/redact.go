@@ -100,8 +100,8 @@ func (p Policy) Text(text string) string {
 	return joinLines(out, heads)
 }
 
-// Isolated returns a text without the numbers and without digits at its start and its end. The rest of a number may be in what was said
-// before or after it.
+// Isolated returns a text without the numbers and without digits at its start and its end. These may belong to a number that began in the
+// text before, or that goes on in the text after.
 func (p Policy) Isolated(text string) string {
 	if !p.Enabled() || text == "" {
 		return text

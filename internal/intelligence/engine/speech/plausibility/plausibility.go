@@ -1,4 +1,5 @@
-// Package plausibility finds recognised texts that nobody said, and has their audio recognised again.
+// Package plausibility detects recognition errors: repeated words, letters of another script, and speech without words. It recognises the
+// audio of such a text again.
 //
 // Models that predict text word by word run into loops ("3, 2, 3, 2, 3, 2"), into other languages, or predict the end first. They often do
 // not if the audio is slightly different.
