@@ -57,15 +57,6 @@ func (l *latch) openWindow(now int64, window time.Duration) {
 	l.windowStart, l.windowEnd = now, now+int64(window)
 }
 
-// accepts reports whether a packet from this source belongs to the leg, and follows the source. moved is true if the
-// source is new.
-func (l *latch) accepts(from netip.AddrPort, now int64) (ok, moved bool) {
-	if !l.admits(from, now) {
-		return false, false
-	}
-	return true, l.follow(from, now)
-}
-
 // admits reports whether a packet from this source may belong to the leg. On an encrypted leg the packet must be
 // authenticated next.
 func (l *latch) admits(from netip.AddrPort, now int64) bool {

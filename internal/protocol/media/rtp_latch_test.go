@@ -104,3 +104,12 @@ func TestLatch_PhoneBehindNATLearned(t *testing.T) {
 		waitFor(t, "the source learned", func() bool { return a.Stats().Remote == from })
 	})
 }
+
+// accepts reports whether a packet from this source belongs to the leg, and follows the source. moved is true if the
+// source is new.
+func (l *latch) accepts(from netip.AddrPort, now int64) (ok, moved bool) {
+	if !l.admits(from, now) {
+		return false, false
+	}
+	return true, l.follow(from, now)
+}
