@@ -32,7 +32,7 @@ func TestConsole_ShowsCallsOfDemo(t *testing.T) {
 // startDemo starts the demo, and returns the link to its console and its standard input.
 func startDemo(t *testing.T) (link string, enter io.Writer) {
 	t.Helper()
-	binary, err := rig.Build()
+	binary, err := rig.CommandBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func (r *running) said() string { r.mu.Lock(); defer r.mu.Unlock(); return r.wro
 // launch starts a command and returns once standard error contains the word.
 func launch(t *testing.T, env []string, word string, args ...string) *running {
 	t.Helper()
-	binary, err := rig.Build()
+	binary, err := rig.CommandBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

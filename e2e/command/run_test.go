@@ -25,7 +25,7 @@ type result struct {
 // soniq runs a command with further environment, NAME=value.
 func soniq(t *testing.T, env []string, args ...string) result {
 	t.Helper()
-	binary, err := rig.Build()
+	binary, err := rig.CommandBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ import (
 // and the binary.
 func bridges(t *testing.T) map[string][]string {
 	t.Helper()
-	binary, err := rig.Build()
+	binary, err := rig.CommandBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func TestBridge_ToolsOverStdio(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{})
 	org := s.Org("live")
-	binary, err := rig.Build()
+	binary, err := rig.CommandBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,24 +22,6 @@ import (
 	"soniq/e2e/limit"
 )
 
-// Build builds the binary once per test process, with the race detector unless SONIQ_E2E_BINARY names a ready one.
-var Build = sync.OnceValues(func() (string, error) {
-	if ready := os.Getenv("SONIQ_E2E_BINARY"); ready != "" {
-		return ready, nil
-	}
-	dir, err := os.MkdirTemp("", "soniq-e2e-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "soniq")
-	build := exec.Command(filepath.Join(Root(), "scripts", "race"), "build", "-o", path, "./cmd/soniq")
-	build.Dir = Root()
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
 // Main runs the tests of a package. All parallel tests start at once: Admit holds each back until processors are
 // free. Then it ends the shared servers and removes the binary that was built.
 func Main(m *testing.M) {
@@ -86,6 +68,7 @@ type Options struct {
 	// Shared and Either start a server for this test alone, because the test uses something common to all organisations, such as a number
 	Alone bool
 	Load  Load // processor slots that the test needs; 0: Calls without speech recognition, else Speech
+	raced bool // the server runs with the race detector
 }
 
 // load returns the processor slots that a test with these options needs.
@@ -151,6 +134,7 @@ func Start(t testing.TB, o Options) *Server {
 		o.Data = t.TempDir()
 	}
 	Admit(t, o.load())
+	o.raced = raced(t.Name(), o.DB)
 	s := &Server{T: t, Data: o.Data, DB: o.DB, options: o, log: &log{}}
 	t.Cleanup(func() {
 		s.Stop()
@@ -169,18 +153,6 @@ func (s *Server) Start() {
 	if err := s.TryStart(); err != nil {
 		s.T.Fatal(err)
 	}
-}
-
-// binary returns the program that serves: on PostgreSQL one without the race detector if the suite built one. The race detector runs on
-// SQLite, with the same Go code above the database.
-func (s *Server) binary() (string, error) {
-	if s.options.Binary != "" {
-		return s.options.Binary, nil
-	}
-	if plain := os.Getenv("SONIQ_E2E_PLAIN"); plain != "" && s.DB != "" {
-		return plain, nil
-	}
-	return Build()
 }
 
 // TryStart calls Start and returns an error if the server does not start.
@@ -338,7 +310,7 @@ func (s *Server) Command(args ...string) string {
 
 // TryCommand calls Command for commands that may fail. The error contains the standard error of the command.
 func (s *Server) TryCommand(args ...string) (string, error) {
-	binary, err := Build()
+	binary, err := CommandBinary()
 	if err != nil {
 		return "", err
 	}

@@ -39,6 +39,7 @@ func Shared(t testing.TB, o Options) *Server {
 		return Start(t, o)
 	}
 	Admit(t, o.load())
+	o.raced = raced(t.Name(), o.DB)
 	x := sharedWith(o)
 	x.start.Do(func() { x.err = x.open(o) })
 	if x.err != nil {
@@ -66,7 +67,7 @@ func (o Options) key() string {
 	for _, k := range slices.Sorted(maps.Keys(o.Env)) {
 		env = append(env, k+"="+o.Env[k])
 	}
-	return fmt.Sprint(o.DB, o.Flags, env)
+	return fmt.Sprint(o.DB, o.Flags, env, o.raced)
 }
 
 // open starts the server on a new folder, and on a new PostgreSQL database if the options name a PostgreSQL server.
