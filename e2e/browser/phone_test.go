@@ -17,7 +17,7 @@ import (
 	"soniq/internal/protocol/media/wav"
 )
 
-func TestMain(m *testing.M) { rig.Main(m) }
+func TestMain(m *testing.M) { rig.MainOneByOne(m, rig.Browser) }
 
 // bundle returns the page's script with JsSIP in it.
 var bundle = sync.OnceValues(func() (string, error) {

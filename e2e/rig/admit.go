@@ -1,13 +1,9 @@
 package rig
 
 import (
-	"fmt"
-	"math"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -38,7 +34,7 @@ func Admit(t testing.TB, load Load) {
 		return
 	}
 	began := time.Now()
-	slots, err := lockSlots("slot", slotCount(), min(int(load), slotCount()))
+	slots, err := admission(load)
 	if err != nil {
 		t.Fatalf("wait for free processors: %v", err)
 	}
@@ -52,6 +48,14 @@ func Admit(t testing.TB, load Load) {
 			t.Error(err)
 		}
 	})
+}
+
+// admission locks the slots of a test. It needs none if its package holds enough for one test, see MainOneByOne.
+func admission(load Load) ([]*os.File, error) {
+	if load <= reserved {
+		return nil, nil
+	}
+	return machine.lock(int(load), load > Browser)
 }
 
 // admissions holds the running tests of this process.
@@ -99,85 +103,4 @@ func (h *holders) remove(name string) (cpu time.Duration) {
 	cpu = h.names[name]
 	delete(h.names, name)
 	return cpu
-}
-
-// slotCount returns the slots of the machine, enough for any test. A machine that is four times as slow has half of them: tests wait more
-// than they compute.
-func slotCount() int {
-	return max(int(All), int(float64(slotsPerProcessor*runtime.NumCPU())/math.Sqrt(limit.Slowness())))
-}
-
-// inLine lets one test of this process wait for slots at a time, because waiting for a file lock blocks a thread.
-var inLine sync.Mutex
-
-// patience is the time for which a test that needs more than half of the slots lets others pass.
-const patience = 3 * time.Minute
-
-// lockSlots locks n of the slots with a name. A test that needs more than half of them lets others pass for some time. Otherwise all would
-// wait with it for the longest test that runs.
-func lockSlots(name string, of, n int) (slots []*os.File, err error) {
-	inLine.Lock()
-	defer inLine.Unlock()
-	for began := time.Now(); 2*n > of && time.Since(began) < limit.Hang(patience); time.Sleep(500 * time.Millisecond) {
-		if slots, err = tryLock(name, of, n); err != nil || len(slots) == n {
-			return slots, err
-		}
-	}
-	return collect(name, of, n)
-}
-
-// collect locks n slots as they become free. One test of the machine collects slots at a time, so that two which need many do not wait for
-// each other.
-func collect(name string, of, n int) (slots []*os.File, err error) {
-	gate, err := lockFile(name + "-gate")
-	if err != nil {
-		return nil, err
-	}
-	defer gate.Close()
-	if err := syscall.Flock(int(gate.Fd()), syscall.LOCK_EX); err != nil {
-		return nil, err
-	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if slots, err = lockMore(slots, name, of, n); err != nil || len(slots) == n {
-			return slots, err
-		}
-		<-tick.C
-	}
-}
-
-// tryLock locks n slots, or none if fewer are free or another test collects slots.
-func tryLock(name string, of, n int) (slots []*os.File, err error) {
-	gate, err := lockFile(name + "-gate")
-	if err != nil {
-		return nil, err
-	}
-	defer gate.Close()
-	if syscall.Flock(int(gate.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		return nil, nil
-	}
-	if slots, err = lockMore(nil, name, of, n); err != nil || len(slots) == n {
-		return slots, err
-	}
-	for _, f := range slots {
-		_ = f.Close()
-	}
-	return nil, nil
-}
-
-// lockMore locks free slots until there are n, and returns them with those that were locked before.
-func lockMore(slots []*os.File, name string, of, n int) ([]*os.File, error) {
-	for i := 0; i < of && len(slots) < n; i++ {
-		f, err := lockFile(fmt.Sprintf("%s-%d", name, i))
-		if err != nil {
-			return slots, err
-		}
-		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			slots = append(slots, f)
-		} else {
-			_ = f.Close()
-		}
-	}
-	return slots, nil
 }

@@ -8,15 +8,18 @@ import (
 	"time"
 )
 
-func TestLockSlots_WaitsForFreeOnes(t *testing.T) {
+func four(name string) slotPool { return slotPool{name: name, count: func() int { return 4 }} }
+
+func TestSlots_WaitsForFreeOnes(t *testing.T) {
 	name := fmt.Sprint("test-", os.Getpid())
-	all, err := lockSlots(name, 4, 4)
+	pool := four(name)
+	all, err := pool.lock(4, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	next := make(chan error)
 	go func() {
-		one, err := lockSlots(name, 4, 1)
+		one, err := pool.lock(1, false)
 		for _, f := range one {
 			_ = f.Close()
 		}
@@ -31,14 +34,7 @@ func TestLockSlots_WaitsForFreeOnes(t *testing.T) {
 	if err := <-next; err != nil {
 		t.Error(err)
 	}
-	for _, f := range all {
-		_ = f.Close()
-		_ = os.Remove(f.Name())
-	}
-	gates, _ := filepath.Glob("/tmp/soniq-e2e-*-" + name + "-gate.lock")
-	for _, gate := range gates {
-		_ = os.Remove(gate)
-	}
+	removeSlots(t, name, all)
 }
 
 func TestHolders_ParentAdmitsItsSubtests(t *testing.T) {
@@ -55,32 +51,50 @@ func TestHolders_ParentAdmitsItsSubtests(t *testing.T) {
 	}
 }
 
-func TestLockSlots_SmallPassesLarge(t *testing.T) {
+func TestSlots_SmallPassesLarge(t *testing.T) {
 	name := fmt.Sprint("test-pass-", os.Getpid())
-	held, err := lockSlots(name, 4, 1)
+	pool := four(name)
+	held, err := pool.lock(1, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if large, err := tryLock(name, 4, 4); err != nil || large != nil {
+	if large, err := pool.try(4); err != nil || large != nil {
 		t.Errorf("%d of 3 free slots were locked for a test that needs four: %v", len(large), err)
 	}
-	small, err := lockSlots(name, 4, 2)
+	small, err := pool.lock(2, false)
 	if err != nil || len(small) != 2 {
 		t.Errorf("%d slots, %v", len(small), err)
 	}
 	for _, f := range append(held, small...) {
 		_ = f.Close()
 	}
-	large, err := lockSlots(name, 4, 4)
+	large, err := pool.lock(4, false)
 	if err != nil || len(large) != 4 {
 		t.Errorf("%d slots, %v", len(large), err)
 	}
-	for _, f := range large {
-		_ = f.Close()
-		_ = os.Remove(f.Name())
+	removeSlots(t, name, large)
+}
+
+func TestSlots_AllIfThereAreFewer(t *testing.T) {
+	name := fmt.Sprint("test-all-", os.Getpid())
+	all, err := four(name).lock(int(All), true)
+	if err != nil || len(all) != 4 {
+		t.Errorf("%d slots, %v", len(all), err)
 	}
-	gates, _ := filepath.Glob("/tmp/soniq-e2e-*-" + name + "-gate.lock")
-	for _, gate := range gates {
-		_ = os.Remove(gate)
+	removeSlots(t, name, all)
+}
+
+// removeSlots frees the slots and removes the files of a pool.
+func removeSlots(t *testing.T, name string, slots []*os.File) {
+	t.Helper()
+	for _, f := range slots {
+		_ = f.Close()
+	}
+	files, err := filepath.Glob("/tmp/soniq-e2e-*-" + name + "-*.lock")
+	if err != nil || len(files) == 0 {
+		t.Errorf("no files of %s: %v", name, err)
+	}
+	for _, f := range files {
+		_ = os.Remove(f)
 	}
 }
