@@ -30,6 +30,7 @@ func (p *consolePage) permit(setting string) {
 // The badge says that calls reach the browser only while they do: not without the microphone, while the server is gone, or while it does
 // not answer. A call that goes on while the server is killed and started again is heard afterwards, and so is a new one.
 func TestConsole_BadgeTellsWhatIsMissing(t *testing.T) {
+	t.Parallel() // it mostly waits, with the others that do
 	limit.Budget(t, 4*time.Minute, "the server must not answer for 40 seconds before the badge says so")
 	s := fixedServer(t)
 	office := fixture.NewOrg(s)
