@@ -1,6 +1,8 @@
 package speech
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,4 +72,36 @@ func wantRecordedAfter(o *fixture.Office, r fixture.CDR, announcement time.Durat
 	fixture.Hears(o.T, "the left channel", both[0], fixture.AdaTone, time.Second)
 	fixture.Hears(o.T, "the right channel", both[1], fixture.BobTone, time.Second)
 	fixture.HearsNot(o.T, "the left channel", both[0], fixture.AnnouncementTone, 0)
+}
+
+// Where a notice is required, nobody who starts a recording leaves it out: neither a request nor by saying nothing about it.
+func TestRecordingAnnouncement_ByRequest(t *testing.T) {
+	t.Parallel()
+	o := fixture.NewOfficeWithAnnouncement(t, map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"})
+	o.Want(200, "PATCH", "/organization", map[string]any{"recording": map[string]any{"mode": "off", "announce": false, "consent": "notice"}}, nil)
+	path := o.ConnectCall()
+	r := o.Do("POST", path+"/recording/start", map[string]any{"announce": false})
+	if r.Status != 422 || !strings.Contains(string(r.Body), `"announcement_required"`) {
+		t.Errorf("a recording without a notice: %d %s", r.Status, r.Body)
+	}
+	if steps := o.TimelineSteps(path); slices.Contains(steps, "recording.started") {
+		t.Errorf("it is recorded without a notice: %v", steps)
+	}
+	ada, bob := o.AdaPhone.Mark(), o.BobPhone.Mark()
+	o.Want(200, "POST", path+"/recording/start", nil, nil)
+	for who, pcm := range map[string][]int16{"Ada": o.AdaPhone.Since(ada, 2*time.Second), "Bob": o.BobPhone.Since(bob, 2*time.Second)} {
+		if d := fixture.ToneDuration(pcm, fixture.AnnouncementTone); d < 300*time.Millisecond || d > 600*time.Millisecond {
+			t.Errorf("%s heard the tone for %s", who, d)
+		}
+	}
+	c := o.LiveCall(nil)
+	if rec := c["recording"].(map[string]any); rec["state"] != "recording" || rec["consent"] != "announced" {
+		t.Errorf("the recording is %v", rec)
+	}
+	o.AdaPhone.Do("hangup", "")
+	o.BobPhone.Wait("CALL_CLOSED", "")
+	call := o.CDR(o.Ada.Extension)
+	if waited := o.TimelineTime(call.CallID, "recording.started").Sub(o.TimelineTime(call.CallID, "recording.announced")); waited < 200*time.Millisecond {
+		t.Errorf("the recording starts %s after the notice", waited)
+	}
 }

@@ -143,3 +143,27 @@ func TestTools_LookupMemoryHTTPMessageAndCallback(t *testing.T) {
 		t.Errorf("message: %+v", left.Data)
 	}
 }
+
+// A caller hears that the call is recorded before the agent speaks, and the recording begins afterwards.
+func TestVoiceAgent_RecordingIsAnnounced(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewAIServer(t)
+	s := rig.Start(t, e.VoiceOptions())
+	o := &fixture.Office{Org: fixture.NewOrg(s)}
+	o.Want(200, "PATCH", "/organization", map[string]any{"recording": map[string]any{"mode": "on", "announce": true}}, nil)
+	way := addAgentCarrier(o, map[string]any{"instructions": faq, "greeting": "How can I help?"})
+	const from = "+12125550101"
+	v := callInSpeaking(o.Org, way, from)
+	_, first := v.WaitAnyTone(0, fixture.OtherSpeechTone, fixture.DisclosureTone, fixture.AgentGreetingTone)
+	if first != fixture.OtherSpeechTone {
+		t.Errorf("the caller hears a tone of %.0f Hz first, which is not the notice", first)
+	}
+	v.WaitTone(0, fixture.AgentGreetingTone)
+	v.Line.HangUp()
+	pcm := o.RecordingAudio(o.Recording(o.CDR(from).CallID).ID, "").PCM
+	for i := range pcm {
+		if d := fixture.ToneDuration(pcm[i], fixture.OtherSpeechTone); d > 300*time.Millisecond {
+			t.Errorf("channel %d has %s of the notice", i, d)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/op/optest"
+	"soniq/internal/platform/visibility/visibilitytest"
 	"soniq/internal/telephony/call"
 )
 
@@ -105,6 +106,15 @@ func TestCallLog_WithoutRecordingAtOnce(t *testing.T) {
 	h.connect(map[string]any{"call_log": callLogTemplate}, nil).Want(201)
 	h.endCall(false)
 	h.waitSynced(1)
+	x := visibilitytest.Org{T: t, DB: h.d, ID: h.org}
+	for user, want := range map[string]float64{"usr_own": 1, "usr_bob": 0} { // Bob had no part in the call
+		x.User(user, map[string]string{"usr_own": "owner", "usr_bob": "agent"}[user])
+		p := optest.Admin(h.org)
+		p.UserID = user
+		if a := h.server.Do(p, "GET", "/crm/sync-jobs?include_total=true", nil).Want(200); a.At("total") != want || float64(len(a.At("data").([]any))) != want {
+			t.Errorf("%s sees %s", user, a.Bytes)
+		}
+	}
 }
 
 // A template for calls needs the scope that reads calls, when it is made and when a call is written.

@@ -82,3 +82,30 @@ func TestRecordingLaw_EarlierOrganisation(t *testing.T) {
 		server.Do(admin, "PATCH", "/organization", `{"recording":{"mode":"on"}}`).Want(422)
 	})
 }
+
+// TestRecordingLaw_NoticeAndStart covers when a notice is played, when nobody may leave it out, and which calls are recorded unasked.
+func TestRecordingLaw_NoticeAndStart(t *testing.T) {
+	t.Parallel()
+	acknowledged := db.At(time.Unix(1, 0))
+	for name, c := range map[string]struct {
+		org.Recording
+		required, announced, unasked bool
+	}{
+		"one party, silent":          {org.Recording{Mode: "on", Consent: "none", Law: org.OneParty}, false, false, true},
+		"one party, announced":       {org.Recording{Mode: "on", Consent: "none", Law: org.OneParty, Announce: true}, false, true, true},
+		"one party, notice":          {org.Recording{Mode: "on", Consent: "notice", Law: org.OneParty}, true, true, true},
+		"one party, opt-in":          {org.Recording{Mode: "on", Consent: "opt_in", Law: org.OneParty}, false, false, false},
+		"law, off":                   {org.Recording{Mode: "off", Consent: "none", Law: org.Announcement}, true, true, false},
+		"law, announced":             {org.Recording{Mode: "on", Consent: "none", Law: org.AllParty, Announce: true}, true, true, true},
+		"law, opt-in":                {org.Recording{Mode: "on", Consent: "opt_in", Law: org.AllParty}, true, true, false},
+		"law, silent from before":    {org.Recording{Mode: "on", Consent: "none", Law: org.AllParty}, false, false, true},
+		"law, silent, acknowledged":  {org.Recording{Mode: "on", Consent: "none", Law: org.AllParty, SilentAcknowledgedAt: acknowledged}, false, false, true},
+		"law, off, acknowledged":     {org.Recording{Mode: "off", Consent: "none", Law: org.AllParty, SilentAcknowledgedAt: acknowledged}, false, false, false},
+		"law, acknowledged, notice":  {org.Recording{Mode: "on", Consent: "notice", Law: org.AllParty, SilentAcknowledgedAt: acknowledged}, true, true, true},
+		"law, acknowledged, told so": {org.Recording{Mode: "on", Consent: "none", Law: org.AllParty, SilentAcknowledgedAt: acknowledged, Announce: true}, false, true, true},
+	} {
+		if r := c.Recording; r.NoticeRequired() != c.required || r.Announced() != c.announced || r.ByPolicy() != c.unasked {
+			t.Errorf("%s: notice required %v, played %v, recorded unasked %v", name, r.NoticeRequired(), r.Announced(), r.ByPolicy())
+		}
+	}
+}

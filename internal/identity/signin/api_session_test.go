@@ -5,10 +5,13 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
+	"soniq/internal/identity/org"
 	"soniq/internal/identity/signin"
+	"soniq/internal/identity/user"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/op"
 )
@@ -105,4 +108,85 @@ func TestVerifySession_WholeOnesOnly(t *testing.T) {
 			p.t.Errorf("a session without use for a day is valid: %v", err)
 		}
 	})
+}
+
+// A session does not outlive a suspension of its person or organisation, and neither signs in meanwhile.
+func TestSession_EndsWithPersonAndOrganisation(t *testing.T) {
+	eachDB(t, func(p *fixture) {
+		ctx := context.Background()
+		v := p.signedInBrowser("ada@example.com", "admin")
+		status := func(to string) error {
+			_, err := p.users.Update(access.With(ctx, access.Principal{OrgID: p.org.ID, Role: "owner", Scopes: access.All()}),
+				&user.UpdateIn{OneIn: user.OneIn{ID: v.user.ID}, Body: user.Patch{Status: op.Change[string]{Set: true, V: to}}})
+			return err
+		}
+		for what, change := range map[string]struct{ end, back func() error }{
+			"a person": {func() error { return status("suspended") }, func() error { return status("active") }},
+			"an organisation": {func() error { return p.orgs.SetStatus(ctx, p.org.ID, org.Suspended) },
+				func() error { return p.orgs.SetStatus(ctx, p.org.ID, org.Active) }},
+		} {
+			if v = p.newBrowserOf(v.user); v.signIn("ada@example.com", good).path != "/account" {
+				p.t.Fatalf("%s before: at %s", what, v.path)
+			}
+			if err := change.end(); err != nil {
+				p.t.Fatal(err)
+			}
+			if v.get("/account"); v.path != "/account/login" {
+				p.t.Errorf("%s is suspended, and the session leads to %s", what, v.path)
+			}
+			if _, err := v.verify(); err == nil {
+				p.t.Errorf("%s is suspended, and the session is a credential", what)
+			}
+			if v = p.newBrowserOf(v.user); v.signIn("ada@example.com", good).status != 401 {
+				p.t.Errorf("%s is suspended, and signs in: %d at %s", what, v.status, v.path)
+			}
+			if err := change.back(); err != nil {
+				p.t.Fatal(err)
+			}
+		}
+	})
+}
+
+// The session that waited for a code ends with the sign-in. Scripts and other sites do not get the cookie.
+func TestSession_NewCookieAtSignIn(t *testing.T) {
+	eachDB(t, func(p *fixture) {
+		v := p.signedInBrowser("ada@example.com", "admin")
+		v.get("/account/security")
+		v.send("/account/totp/start")
+		seed := seedOn(v.text)
+		v.send("/account/totp/confirm", "code", signin.Code(seed, p.now))
+		p.now = p.now.Add(time.Minute)
+		u, _ := url.Parse(p.http.URL)
+		half, whole := p.newBrowser(), p.newBrowser()
+		whole.signIn("ada@example.com", good)
+		half.client.Jar.SetCookies(u, whole.client.Jar.Cookies(u))
+		half.get("/account/login")
+		half.wantText("Enter your code")
+		if whole.send("/account/code", "code", signin.Code(seed, p.now)); whole.path != "/account" {
+			p.t.Fatalf("not signed in: %s", whole.text)
+		}
+		if half.get("/account/login"); half.path != "/account/login" || strings.Contains(half.text, "Enter your code") {
+			p.t.Errorf("the session from before the code goes on, at %s", half.path)
+		}
+		found := 0
+		for _, c := range whole.cookies {
+			if strings.HasSuffix(c.Name, "_session") && c.Value != "" {
+				if found++; !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" {
+					p.t.Errorf("cookie %s", c.Raw)
+				}
+			}
+		}
+		if found == 0 {
+			p.t.Error("no cookie of a session was set")
+		}
+	})
+}
+
+// seedOn returns the seed of an authenticator on a page.
+func seedOn(text string) string {
+	m := regexp.MustCompile(`<code>([A-Z2-7]{32})</code>`).FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	return m[1]
 }

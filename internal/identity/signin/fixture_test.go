@@ -21,6 +21,7 @@ import (
 	"soniq/internal/identity/signin"
 	"soniq/internal/identity/user"
 	"soniq/internal/identity/user/usertest"
+	"soniq/internal/platform/access"
 	"soniq/internal/platform/bus"
 	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
@@ -74,7 +75,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	oauth := auth.NewOAuth(p.keys, auth.OAuthConfig{BaseURL: p.http.URL, Register: true, Log: log})
 	p.pages = signin.New(signin.Config{DB: d, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: oauth, Seal: sealer, Bus: b,
-		Clock: clock.Func(now), BaseURL: p.http.URL,
+		Clock: clock.Func(now), BaseURL: p.http.URL, Limiter: access.NewLimiter(now),
 		Brand: "soniq", Log: log, Messages: noMessages{}})
 	factors.Service = p.pages
 	oauth.Mount(mux)
@@ -132,6 +133,7 @@ type testBrowser struct {
 	path         string
 	status       int
 	redirectedTo string // redirect target on another server
+	cookies      []*http.Cookie
 }
 
 func (p *fixture) newBrowser() *testBrowser {
@@ -141,12 +143,20 @@ func (p *fixture) newBrowser() *testBrowser {
 	}
 	v := &testBrowser{fixture: p, header: http.Header{}}
 	v.client = &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		v.cookies = append(v.cookies, r.Response.Cookies()...)
 		if "http://"+r.URL.Host != p.http.URL {
 			v.redirectedTo = r.URL.String()
 			return http.ErrUseLastResponse
 		}
 		return nil
 	}}
+	return v
+}
+
+// newBrowserOf returns another browser of a user.
+func (p *fixture) newBrowserOf(u user.User) *testBrowser {
+	v := p.newBrowser()
+	v.user = u
 	return v
 }
 

@@ -2,12 +2,15 @@ package signin_test
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
+	"soniq/internal/identity/signin"
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/db/dbtest"
 )
 
 // Wrong passwords from another address, however many, do not lock out a person whose browser is known. A new browser elsewhere signs in
@@ -139,4 +142,51 @@ func TestConsent_NoOpenRedirect(t *testing.T) {
 			v.wantText("client.example", "go back", "invalid_request")
 		}
 	})
+}
+
+// A password that is known does not make guesses of the second factor free: they are counted from all addresses together.
+func TestSignIn_GuessesOfCodesAreCounted(t *testing.T) {
+	eachDB(t, func(p *fixture) {
+		v := p.signedInBrowser("ada@example.com", "admin")
+		v.get("/account/security")
+		v.send("/account/totp/start")
+		v.send("/account/totp/confirm", "code", signin.Code(seedOn(v.text), p.now))
+		attacker, refused := p.newBrowser(), 0
+		for i := range 30 { // 30 addresses with four guesses each, after another sign-in with the password at each tenth
+			p.from = netip.AddrFrom4([4]byte{203, 0, 113, byte(i)})
+			if i%10 == 0 {
+				p.from = netip.AddrFrom4([4]byte{198, 51, 100, byte(i)})
+				attacker = p.newBrowser()
+				attacker.signIn("ada@example.com", good)
+			}
+			for range 4 {
+				attacker.get("/account/login")
+				if attacker.send("/account/code", "code", "000000"); attacker.status == 429 {
+					refused++
+				}
+			}
+		}
+		if refused < 10 {
+			p.t.Errorf("of 120 guesses of a code %d were refused", refused)
+		}
+	})
+}
+
+// One address has sixty attempts in ten minutes, whoever they are for.
+func TestSignIn_AttemptsOfAnAddress(t *testing.T) {
+	t.Parallel()
+	p := newFixture(t, dbtest.SQLite(t))
+	v := p.newBrowser()
+	for i := range 60 {
+		if v.signIn(fmt.Sprintf("guess%d@example.com", i), "wrong password"); v.status != 401 {
+			t.Fatalf("attempt %d: %d", i, v.status)
+		}
+	}
+	if v.signIn("another@example.com", "wrong password"); v.status != 429 {
+		t.Errorf("attempt 61: %d", v.status)
+	}
+	p.from = netip.MustParseAddr("198.51.100.7")
+	if v.signIn("another@example.com", "wrong password"); v.status != 401 {
+		t.Errorf("another address: %d", v.status)
+	}
 }

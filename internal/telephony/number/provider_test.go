@@ -172,6 +172,11 @@ func TestStock_AddSearchTake(t *testing.T) {
 		if a.Text("data.0.number") != "+442079460105" || a.Text("data.0.provider") != "own" || a.Text("data.0.locality") != "London" {
 			t.Errorf("found %s", a.Bytes)
 		}
+		other := h.competitor(t, "198.51.100.1", false)
+		if a := other.do("GET", "/numbers/search?contains=0105", "").Want(200); a.Has("data.0", "number") {
+			t.Errorf("another organisation finds %s", a.Bytes)
+		}
+		other.do("POST", "/numbers", `{"number":"+442079460105"}`).Want(422).Refused("validation_failed", "trunk_id required")
 		id := h.do("POST", "/numbers", `{"number":"+442079460105"}`).Want(201).Text("id")
 		if n := h.do("GET", "/numbers/"+id, nil).Want(200); n.Text("trunk_id") != h.trunk || n.Text("status") != "active" {
 			t.Errorf("taken: %s", n.Bytes)
