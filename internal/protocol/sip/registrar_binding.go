@@ -50,6 +50,7 @@ type registerRequest struct {
 	conn           *transport.Conn
 	node           string // Config.Node
 	outbound       bool   // the phone supports outbound flows (RFC 5626)
+	unavailable    bool   // a browser that unregisters cannot take calls for now, such as without a microphone
 }
 
 // handleRegister hands a REGISTER to a goroutine that may query the database.
@@ -66,6 +67,7 @@ func (s *shard) handleRegister(m *received) {
 		client: m.flow.Source(), conn: m.flow.Conn, node: s.srv.config.Node,
 		outbound: m.HasOptionTag(sipmsg.FieldSupported, "outbound") || m.HasOptionTag(sipmsg.FieldRequire, "outbound"),
 	}
+	r.unavailable = r.conn.Transport().IsWebSocket() && hasUnavailableReason(m.List(sipmsg.FieldReason))
 	r.uri, _ = sipmsg.ParseURI(m.URI)
 	r.viaProxy = m.viaProxy()
 	respond := func(status int, extra string) {
@@ -150,7 +152,13 @@ func (s *Server) updateBindings(ctx context.Context, account string, r *register
 	if status != 200 {
 		return status, "", nil
 	}
-	if err := s.config.Bindings.Save(ctx, account, next); err != nil {
+	save := s.config.Bindings.Save
+	if r.unavailable {
+		save = func(ctx context.Context, account string, left []Binding) error {
+			return s.config.Bindings.Lose(ctx, account, left, now)
+		}
+	}
+	if err := save(ctx, account, next); err != nil {
 		return 0, "", fmt.Errorf("save bindings of %s: %w", account, err)
 	}
 	s.natKeepalives.replace(all, s.ownBindings(next))
@@ -395,5 +403,14 @@ func (r *registerRequest) keepsFlow() bool {
 		_, instance := sipmsg.ParamOf(a.Params, "+sip.instance")
 		_, reg := sipmsg.ParamOf(a.Params, "reg-id")
 		return instance && reg
+	})
+}
+
+// hasUnavailableReason reports whether a Reason field (RFC 3326) has the status 480: temporarily unavailable.
+func hasUnavailableReason(reasons []string) bool {
+	return slices.ContainsFunc(reasons, func(reason string) bool {
+		protocol, params, _ := strings.Cut(reason, ";")
+		cause, _ := sipmsg.ParamOf(";"+params, "cause")
+		return strings.EqualFold(strings.TrimSpace(protocol), "SIP") && cause == "480"
 	})
 }

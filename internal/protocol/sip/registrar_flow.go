@@ -258,6 +258,7 @@ func (s *Server) awaitBrowser(c *transport.Conn) {
 	if len(accounts) == 0 || s.ctx.Err() != nil {
 		return
 	}
+	ended := s.config.Now()
 	s.workers.Go(func() {
 		timer := time.NewTimer(s.limits.BrowserTimeout)
 		defer timer.Stop()
@@ -267,15 +268,15 @@ func (s *Server) awaitBrowser(c *transport.Conn) {
 		case <-timer.C:
 		}
 		for _, account := range accounts {
-			if err := s.dropLostBindings(account); err != nil {
+			if err := s.dropLostBindings(account, ended); err != nil {
 				s.logFailure("end the registration of a browser that is gone", err)
 			}
 		}
 	})
 }
 
-// dropLostBindings removes the bindings of an account whose connections to this server have ended.
-func (s *Server) dropLostBindings(account string) error {
+// dropLostBindings removes the bindings of an account whose connections to this server have ended, the last one at a time.
+func (s *Server) dropLostBindings(account string, ended time.Time) error {
 	ctx, cancel := context.WithTimeout(s.ctx, lookupTimeout)
 	defer cancel()
 	lock := s.accountLocks.forAccount(s.hasher, account)
@@ -288,7 +289,7 @@ func (s *Server) dropLostBindings(account string) error {
 	if !slices.ContainsFunc(all, s.hasLostFlow) {
 		return nil // it came back
 	}
-	if err := s.config.Bindings.Save(ctx, account, s.liveBindings(all, s.config.Now())); err != nil {
+	if err := s.config.Bindings.Lose(ctx, account, s.liveBindings(all, s.config.Now()), ended); err != nil {
 		return fmt.Errorf("save bindings of %s: %w", account, err)
 	}
 	return nil
