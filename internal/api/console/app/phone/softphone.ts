@@ -169,7 +169,7 @@ async function connected(userID: string, first: Token | undefined): Promise<Toke
     const made = agent = newAgent(socket, token);
     current.agent = made;
     current.withheld = false;
-    signOff.set(() => endRegistration(made));
+    signOff.set(() => () => endRegistration(made));
     made.start();
   });
 }
