@@ -152,13 +152,7 @@ func (s *Server) updateBindings(ctx context.Context, account string, r *register
 	if status != 200 {
 		return status, "", nil
 	}
-	save := s.config.Bindings.Save
-	if r.unavailable {
-		save = func(ctx context.Context, account string, left []Binding) error {
-			return s.config.Bindings.Lose(ctx, account, left, now)
-		}
-	}
-	if err := save(ctx, account, next); err != nil {
+	if err := s.saveBindings(ctx, account, r, next, now); err != nil {
 		return 0, "", fmt.Errorf("save bindings of %s: %w", account, err)
 	}
 	s.natKeepalives.replace(all, s.ownBindings(next))
@@ -391,26 +385,4 @@ func bindingFields(all []Binding, r *registerRequest, now time.Time) string {
 		b = sipmsg.AppendField(b, "Supported", "path")
 	}
 	return string(b)
-}
-
-// flowTimer is the interval at which a phone must send keep-alives over its flow (RFC 5626 §5.4).
-const flowTimer = 2 * time.Minute
-
-// keepsFlow reports whether a REGISTER is for an outbound flow (RFC 5626 §6).
-func (r *registerRequest) keepsFlow() bool {
-	return r.outbound && slices.ContainsFunc(r.contacts, func(c string) bool {
-		a, _ := sipmsg.ReadAddress(c)
-		_, instance := sipmsg.ParamOf(a.Params, "+sip.instance")
-		_, reg := sipmsg.ParamOf(a.Params, "reg-id")
-		return instance && reg
-	})
-}
-
-// hasUnavailableReason reports whether a Reason field (RFC 3326) has the status 480: temporarily unavailable.
-func hasUnavailableReason(reasons []string) bool {
-	return slices.ContainsFunc(reasons, func(reason string) bool {
-		protocol, params, _ := strings.Cut(reason, ";")
-		cause, _ := sipmsg.ParamOf(";"+params, "cause")
-		return strings.EqualFold(strings.TrimSpace(protocol), "SIP") && cause == "480"
-	})
 }

@@ -114,6 +114,19 @@ func (b Binding) instanceID() string {
 	return b.Instance[:i]
 }
 
+// flowTimer is the interval at which a phone must send keep-alives over its flow (RFC 5626 §5.4).
+const flowTimer = 2 * time.Minute
+
+// keepsFlow reports whether a REGISTER is for an outbound flow (RFC 5626 §6).
+func (r *registerRequest) keepsFlow() bool {
+	return r.outbound && slices.ContainsFunc(r.contacts, func(c string) bool {
+		a, _ := sipmsg.ReadAddress(c)
+		_, instance := sipmsg.ParamOf(a.Params, "+sip.instance")
+		_, reg := sipmsg.ParamOf(a.Params, "reg-id")
+		return instance && reg
+	})
+}
+
 // natKeepalives holds the NAT bindings of phones that registered by UDP from behind a router. Routers drop idle
 // bindings, many after 30 s (RFC 4787 §4.3), and then no call reaches the phone. So each phone regularly gets an
 // OPTIONS request. Its response, whatever the status, also keeps bindings open that only outgoing packets refresh.
@@ -293,4 +306,21 @@ func (s *Server) dropLostBindings(account string, ended time.Time) error {
 		return fmt.Errorf("save bindings of %s: %w", account, err)
 	}
 	return nil
+}
+
+// saveBindings replaces the bindings of an account after a REGISTER. A browser that cannot take calls for now is lost.
+func (s *Server) saveBindings(ctx context.Context, account string, r *registerRequest, next []Binding, now time.Time) error {
+	if r.unavailable {
+		return s.config.Bindings.Lose(ctx, account, next, now)
+	}
+	return s.config.Bindings.Save(ctx, account, next)
+}
+
+// hasUnavailableReason reports whether a Reason field (RFC 3326) has the status 480: temporarily unavailable.
+func hasUnavailableReason(reasons []string) bool {
+	return slices.ContainsFunc(reasons, func(reason string) bool {
+		protocol, params, _ := strings.Cut(reason, ";")
+		cause, _ := sipmsg.ParamOf(";"+params, "cause")
+		return strings.EqualFold(strings.TrimSpace(protocol), "SIP") && cause == "480"
+	})
 }
