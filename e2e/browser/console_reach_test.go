@@ -99,6 +99,41 @@ func TestConsole_NoMicrophone(t *testing.T) {
 	p.faultless()
 }
 
+// A telephone without a microphone takes no calls. Its person becomes away with the reason in words, for themselves and for colleagues, and
+// is what they chose as soon as the microphone is back. A state that the person chose stays. A desk phone keeps them available.
+func TestConsole_AwayWithoutMicrophone(t *testing.T) {
+	limit.Budget(t, 2*time.Minute, "two browsers open the console, and the server waits for one of them three times")
+	s := sharedServer(t, "--browser-timeout", "5s", "--browser-away", "6s")
+	office := fixture.NewOrg(s)
+	p, user, _ := deskWithPhone(office)
+	ruth, _ := colleague(office, "Ruth", "Byron", "agent", "/console/team", "")
+	ruth.shows("Dana Reed")
+	p.permit("denied")
+	p.has("button", "Microphone refused")
+	p.has("button", "Presence: Away · Browser not reachable")
+	ruth.shows("Browser not reachable")
+	p.click("button", "Presence: Away · Browser not reachable")
+	p.shows("Calls do not reach your browser")
+	p.checked("desk-not-reachable")
+	p.key("Escape")
+	p.permit("granted")
+	p.has("button", "Phone ready")
+	p.has("button", "Presence: Available")
+
+	p.click("button", "Presence: Available")
+	p.click("menuitemradio", "Do not disturb")
+	p.permit("denied")
+	office.WaitUnreachable(user)
+	p.has("button", "Presence: Do not disturb")
+	p.click("button", "Presence: Do not disturb")
+	p.click("menuitemradio", "Available")
+	p.has("button", "Presence: Away · Browser not reachable")
+	office.Phone(user, fixture.BobTone, rig.PhoneOptions{})
+	p.has("button", "Presence: Available")
+	p.faultless()
+	ruth.faultless()
+}
+
 // After a change of the network the telephone registers again, and finds new paths for the audio of its call.
 func TestConsole_NetworkChanges(t *testing.T) {
 	limit.Budget(t, 90*time.Second, "a browser takes a call, and loses its network")

@@ -151,18 +151,23 @@ func TestConsole_ClosedDuringCall(t *testing.T) {
 	caller.WaitEnd()
 }
 
-// A browser that is gone is no phone any more, so that queues do not ring its person. When the page is back, so is the presence.
+// A browser that is gone is no phone any more, so that queues do not ring its person, who is away. When the page is back, so is the
+// presence. Who turns the telephone off is offline.
 func TestConsole_GoneBrowserTakesNoCalls(t *testing.T) {
 	limit.Budget(t, time.Minute, "a browser leaves the console, and the server waits for it")
-	s := sharedServer(t, "--browser-timeout", "5s")
+	s := sharedServer(t, "--browser-timeout", "5s", "--browser-away", "6s")
 	office := fixture.NewOrg(s)
 	p, user, _ := deskWithPhone(office)
 	office.WaitPresence(user, "available")
 	p.visit("/account")
-	office.WaitPresence(user, "offline")
+	office.WaitPresence(user, "away")
 	p.goTo("/console/desk")
 	p.has("button", "Phone ready")
 	office.WaitPresence(user, "available")
+	p.click("button", "Phone ready")
+	p.click("menuitem", "Turn off the phone in this browser")
+	p.has("button", "Turn on the phone")
+	office.WaitPresence(user, "offline")
 	p.faultless()
 }
 

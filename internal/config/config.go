@@ -83,6 +83,7 @@ type Config struct {
 	KeepAlive       time.Duration `flag:"nat-keepalive" default:"25s" help:"how often phones behind routers that registered by UDP are asked something, so that their router lets calls in; 0 never asks"`
 	MediaTimeout    time.Duration `flag:"media-timeout" default:"1m" help:"how long a phone or carrier that should speak may send no audio before it is asked whether it is still there; 0 never asks"`
 	BrowserTimeout  time.Duration `flag:"browser-timeout" default:"20s" help:"how long a browser whose page is gone keeps its registration without a connection, and its call without audio; 0: as long as other phones"`
+	BrowserAway     time.Duration `flag:"browser-away" default:"60s" help:"how long the browser of a person without another phone may be unreachable before the person is away"`
 	Plans           string        `flag:"plans" default:"" help:"file (JSON) with the plans that partners sell and what single organisations are allowed; empty: starter, business and enterprise"`
 	CloseGrace      time.Duration `flag:"close-grace" default:"720h" help:"how long a child organisation that its partner closed can be resumed; after that it is erased"`
 	SMTP            string        `flag:"smtp" default:"" help:"mail server: smtps://user@host, or smtp://user@host:587, which must offer STARTTLS unless --allow-targets lists it; empty: no mail is sent"`

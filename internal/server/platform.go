@@ -234,7 +234,7 @@ func (p *Platform) build() error {
 	p.trunks = trunk.New(trunk.Config{DB: p.db, Hosts: p.guard, Orgs: p.orgs, Sealer: p.seal, Bus: p.bus, Realm: p.config.SIPDomain,
 		Limits: p.limits, Prober: trunkProber{p}, Node: p.node, Held: p.copied.Held()})
 	p.buildNumbers(now)
-	p.agents = agent.New(agent.Config{DB: p.db, Users: p.users, Outbox: p.outbox, Zones: p.orgs})
+	p.agents = agent.New(agent.Config{DB: p.db, Users: p.users, Outbox: p.outbox, Zones: p.orgs, BrowserAway: p.config.BrowserAway})
 	d := contactCenterDependencies{p}
 	p.queues = queue.New(queue.Config{DB: p.db, Orgs: p.orgs, Agents: p.agents, Outbox: p.outbox, Bus: p.bus, Node: p.node,
 		Prompts: d, Destinations: d, Numbers: p.numbers, Flows: d, PendingReleases: d})

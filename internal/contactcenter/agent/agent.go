@@ -27,6 +27,9 @@ const (
 // MissedOffers is the reason of agents who are away because they missed several offers in a row.
 const MissedOffers = "missed_offers"
 
+// BrowserNotReachable is the reason of agents who are away because their browser, their only phone, cannot take calls.
+const BrowserNotReachable = "browser_not_reachable"
+
 // Agent is a user in the role of answering calls.
 type Agent struct {
 	ID                string         `json:"id" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
@@ -67,8 +70,11 @@ type Zones interface {
 	Zone(ctx context.Context, org string) (*time.Location, error)
 }
 
-// Config has the dependencies of the service. Clock may be nil.
+// Config has the dependencies of the service. Clock may be nil. BrowserAway is how long a browser may be unreachable before its agent is
+// away.
 type Config struct {
+	BrowserAway time.Duration
+
 	DB     *db.DB
 	Users  *user.Service
 	Outbox *event.Outbox

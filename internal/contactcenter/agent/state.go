@@ -23,11 +23,12 @@ type State struct {
 
 	row          row
 	dnd          user.DND
-	busyCall     string // id of the call that the agent is on
-	inCallback   bool   // that call is a callback, which a queue places for its offer as a call of its own
-	ringingCall  string // id of the call that is ringing
-	offeredCall  string // id of the call that a queue offers; the phones of the agent may not ring yet
-	suspended    bool   // the user has no access
+	busyCall     string  // id of the call that the agent is on
+	inCallback   bool    // that call is a callback, which a queue places for its offer as a call of its own
+	ringingCall  string  // id of the call that is ringing
+	offeredCall  string  // id of the call that a queue offers; the phones of the agent may not ring yet
+	suspended    bool    // the user has no access
+	lostAt       db.Time // when the browser of an agent became unreachable who has no other phone; zero: it did not
 	nextChangeAt db.Time
 }
 
@@ -89,8 +90,11 @@ func (s *Service) States(ctx context.Context, q db.Querier, org string, users []
 			return nil, err
 		}
 	}
+	if err := readLostBrowsers(ctx, q, org, users, all); err != nil {
+		return nil, err
+	}
 	for _, x := range all {
-		x.derive(now)
+		x.derive(now, s.cfg.BrowserAway)
 	}
 	return all, nil
 }
@@ -130,9 +134,10 @@ func (x *State) isWithdrawn() bool {
 	return x.busyCall != "" || x.Availability != Available || x.Devices == 0 || x.suspended
 }
 
-// derive computes the presence (api-surface 7.8) and the time of its next change without an event.
-func (x *State) derive(now time.Time) {
-	c := x.currentChoice(now)
+// derive computes the presence (api-surface 7.8) and the time of its next change without an event. browserAway is how long a browser may be
+// unreachable before its agent is away.
+func (x *State) derive(now time.Time, browserAway time.Duration) {
+	c, awayAt := x.currentChoice(now), x.browserAwayAt(browserAway)
 	x.Availability, x.IdleSince = c.Status, x.row.idleSince
 	if x.row.wrapUpUntil.After(now) {
 		x.WrapUpUntil, x.WrapUpCall = x.row.wrapUpUntil, x.row.wrapUpCall
@@ -145,10 +150,13 @@ func (x *State) derive(now time.Time) {
 		p, x.CallID = user.Presence{Status: Ringing}, x.ringingCall
 	case c.Status == Offline, x.suspended:
 		p.Status, p.Reason = Offline, db.Null(c.Reason).Ptr()
-	case x.Devices == 0:
+	case x.Devices == 0 && awayAt.IsZero():
 		p = user.Presence{Status: Offline}
 	case c.Status == DND, c.Status == Away:
 		p.Status, p.Reason = c.Status, db.Null(c.Reason).Ptr()
+	case !awayAt.IsZero() && !now.Before(awayAt.Time):
+		reason := BrowserNotReachable
+		p = user.Presence{Status: Away, Reason: &reason}
 	case !x.WrapUpUntil.IsZero():
 		p = user.Presence{Status: WrapUp, Until: x.WrapUpUntil}
 	case x.row.pausedUntil.After(now):
@@ -165,7 +173,15 @@ func (x *State) derive(now time.Time) {
 			x.IdleSince = p.Since
 		}
 	}
-	x.Presence, x.nextChangeAt = p, x.nextChange(c, now)
+	x.Presence, x.nextChangeAt = p, x.nextChange(c, awayAt, now)
+}
+
+// browserAwayAt returns when an agent is away whose browser became unreachable and who has no other phone; zero: never.
+func (x *State) browserAwayAt(after time.Duration) db.Time {
+	if x.lostAt.IsZero() || x.Devices > 0 {
+		return db.Time{}
+	}
+	return db.At(x.lostAt.Add(after))
 }
 
 // presenceChanged reports whether a presence differs from the one published last.
@@ -185,8 +201,8 @@ func (x *State) NextChangeAt() time.Time { return x.nextChangeAt.Time }
 func (x *State) NeedsUpdate() bool { return x.needsUpdate() }
 
 // nextChange returns the first time at which time alone changes the presence; zero: never.
-func (x *State) nextChange(c choice, now time.Time) (next db.Time) {
-	for _, at := range []db.Time{c.Until, x.row.choiceUntil, x.row.wrapUpUntil, x.row.pausedUntil} {
+func (x *State) nextChange(c choice, awayAt db.Time, now time.Time) (next db.Time) {
+	for _, at := range []db.Time{c.Until, awayAt, x.row.choiceUntil, x.row.wrapUpUntil, x.row.pausedUntil} {
 		if at.After(now) && (next.IsZero() || at.Before(next.Time)) {
 			next = at
 		}

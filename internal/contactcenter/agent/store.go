@@ -73,6 +73,21 @@ func readDevices(ctx context.Context, q db.Querier, org string, users []string, 
 	})
 }
 
+// readLostBrowsers sets when the browsers of users without a registered phone became unreachable.
+func readLostBrowsers(ctx context.Context, q db.Querier, org string, users []string, all map[string]*State) error {
+	const text = `SELECT user_id, MAX(lost_at) FROM devices WHERE org_id = $1 AND lost_at IS NOT NULL AND status = 'active'`
+	statement, args := inUsers(db.Where(text, org), "user_id", users).SQL()
+	return db.ForEach(ctx, q, "find lost browsers", statement+` GROUP BY user_id`, args, func(scan func(...any) error) error {
+		var id string
+		var at db.Time
+		err := scan(&id, &at)
+		if x := all[id]; x != nil && x.Devices == 0 {
+			x.lostAt = at
+		}
+		return err
+	})
+}
+
 // readCalls sets the current and the ringing call of users. A user who calls from a phone is on the call from its
 // start.
 func readCalls(ctx context.Context, q db.Querier, org string, users []string, _ time.Time, all map[string]*State) error {

@@ -261,7 +261,7 @@ func (m Member) isStaffing() bool {
 	case agent.Ringing, agent.Busy:
 		return true
 	case agent.Available, agent.WrapUp:
-		return !m.Paused
+		return !m.Paused && m.isReachable()
 	}
 	return false
 }

@@ -54,8 +54,11 @@ func (m Member) hasSkills(required ...map[string]int) bool {
 
 // canTakeCall reports whether a member can be offered a caller now.
 func (m Member) canTakeCall() bool {
-	return m.SignedIn && !m.Paused && m.Presence.Status == agent.Available
+	return m.SignedIn && !m.Paused && m.Presence.Status == agent.Available && m.isReachable()
 }
+
+// isReachable reports whether a member has a registered phone. Members without one are still available for a while after they lost it.
+func (m Member) isReachable() bool { return m.state != nil && m.state.Devices > 0 }
 
 const memberColumns = `SELECT m.queue_id, m.user_id, u.first_name, u.last_name, u.extension, u.skills, m.priority, m.skills, m.signed_in,
 	m.paused, m.pause_reason, m.last_offered_at, m.last_call_ended_at

@@ -204,7 +204,7 @@ func (s *Service) countAgents(ctx context.Context, q db.Querier, org string, que
 			a.WrapUp++
 		default:
 			a.Available++
-			if m.hasSkills(queues[i].RequiredSkills) {
+			if m.isReachable() && m.hasSkills(queues[i].RequiredSkills) {
 				figures[i].AgentsAvailable++
 			}
 		}

@@ -75,7 +75,7 @@ func (u *User) keepOld() {
 // Presence is the availability of a user. It is derived from do-not-disturb, phones and calls.
 type Presence struct {
 	Status string  `json:"status" enum:"available,ringing,busy,wrap_up,away,dnd,offline"`
-	Reason *string `json:"reason"`
+	Reason *string `json:"reason" doc:"What the person gave, or of the platform: missed_offers, or browser_not_reachable"`
 	Since  db.Time `json:"since" nullable:"true"`
 	Until  db.Time `json:"until" nullable:"true"`
 }

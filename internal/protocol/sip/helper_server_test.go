@@ -105,10 +105,11 @@ type fakeDirectory struct {
 	accounts map[string]sip.Account
 	trunks   []netip.Addr
 	bindings map[string][]sip.Binding
+	lost     map[string]time.Time
 }
 
 func newFakeDirectory() *fakeDirectory {
-	return &fakeDirectory{accounts: map[string]sip.Account{}, bindings: map[string][]sip.Binding{}}
+	return &fakeDirectory{accounts: map[string]sip.Account{}, bindings: map[string][]sip.Binding{}, lost: map[string]time.Time{}}
 }
 
 func (b *fakeDirectory) addAccount(user, password string) *fakeDirectory {
@@ -139,6 +140,14 @@ func (b *fakeDirectory) IsSourceOf(ctx context.Context, trunkID string, source n
 
 func (b *fakeDirectory) Trunk(_ context.Context, source netip.AddrPort, _ sipmsg.Transport) (string, bool) {
 	return "trunk-1", slices.Contains(b.trunks, source.Addr())
+}
+
+// Lose saves what is left, and stores when the browser was lost.
+func (b *fakeDirectory) Lose(ctx context.Context, account string, left []sip.Binding, at time.Time) error {
+	b.mu.Lock()
+	b.lost[account] = at
+	b.mu.Unlock()
+	return b.Save(ctx, account, left)
 }
 
 func (b *fakeDirectory) Save(_ context.Context, account string, all []sip.Binding) error {

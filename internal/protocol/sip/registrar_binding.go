@@ -50,6 +50,7 @@ type registerRequest struct {
 	conn           *transport.Conn
 	node           string // Config.Node
 	outbound       bool   // the phone supports outbound flows (RFC 5626)
+	unavailable    bool   // a browser that unregisters cannot take calls for now, such as without a microphone
 }
 
 // handleRegister hands a REGISTER to a goroutine that may query the database.
@@ -66,6 +67,7 @@ func (s *shard) handleRegister(m *received) {
 		client: m.flow.Source(), conn: m.flow.Conn, node: s.srv.config.Node,
 		outbound: m.HasOptionTag(sipmsg.FieldSupported, "outbound") || m.HasOptionTag(sipmsg.FieldRequire, "outbound"),
 	}
+	r.unavailable = r.conn.Transport().IsWebSocket() && hasUnavailableReason(m.List(sipmsg.FieldReason))
 	r.uri, _ = sipmsg.ParseURI(m.URI)
 	r.viaProxy = m.viaProxy()
 	respond := func(status int, extra string) {
@@ -150,7 +152,7 @@ func (s *Server) updateBindings(ctx context.Context, account string, r *register
 	if status != 200 {
 		return status, "", nil
 	}
-	if err := s.config.Bindings.Save(ctx, account, next); err != nil {
+	if err := s.saveBindings(ctx, account, r, next, now); err != nil {
 		return 0, "", fmt.Errorf("save bindings of %s: %w", account, err)
 	}
 	s.natKeepalives.replace(all, s.ownBindings(next))
@@ -383,17 +385,4 @@ func bindingFields(all []Binding, r *registerRequest, now time.Time) string {
 		b = sipmsg.AppendField(b, "Supported", "path")
 	}
 	return string(b)
-}
-
-// flowTimer is the interval at which a phone must send keep-alives over its flow (RFC 5626 §5.4).
-const flowTimer = 2 * time.Minute
-
-// keepsFlow reports whether a REGISTER is for an outbound flow (RFC 5626 §6).
-func (r *registerRequest) keepsFlow() bool {
-	return r.outbound && slices.ContainsFunc(r.contacts, func(c string) bool {
-		a, _ := sipmsg.ReadAddress(c)
-		_, instance := sipmsg.ParamOf(a.Params, "+sip.instance")
-		_, reg := sipmsg.ParamOf(a.Params, "reg-id")
-		return instance && reg
-	})
 }

@@ -53,3 +53,43 @@ func TestBrowser_RegistrationEndsWithoutConnection(t *testing.T) {
 		t.Errorf("the desk phone has %d bindings", n)
 	}
 }
+
+// The bindings tell a browser that is lost from one whose person turned it off: it is lost without its connection, and when it unregisters
+// because it cannot take calls for now.
+func TestBrowser_LostOrTurnedOff(t *testing.T) {
+	t.Parallel()
+	book := newFakeDirectory().addAccount("alice", "secret").addAccount("bob", "secret").addAccount("carol", "secret")
+	server := newTestServer(t, sip.Config{Accounts: book, Bindings: book, Limits: sip.Limits{BrowserTimeout: 100 * time.Millisecond}})
+	address := serveWebSocket(t, server)
+	lostAt := func(account string) time.Time {
+		book.mu.Lock()
+		defer book.mu.Unlock()
+		return book.lost[account]
+	}
+	unregister := func(user, reason string) {
+		t.Helper()
+		p := newWebSocketPeer(t, address)
+		p.register(user, "secret")
+		p.sendRequest("REGISTER", user, "reg-"+user, 3, "")
+		challenge := headerValue(p.wantMessage("SIP/2.0 401"), "WWW-Authenticate")
+		p.sendRequest("REGISTER", user, "reg-"+user, 4, "Expires: 0\n"+reason+"Authorization: "+
+			digestAuthorization(challenge, user, "secret", "REGISTER", 1)+"\n")
+		p.wantMessage("SIP/2.0 200")
+		if all, _ := book.Load(context.Background(), "id-"+user); len(all) != 0 {
+			t.Errorf("%s unregistered and has %d bindings", user, len(all))
+		}
+	}
+	unregister("alice", "")
+	unregister("bob", "Reason: SIP;cause=480;text=\"No microphone\"\n")
+	began := time.Now()
+	carol := newWebSocketPeer(t, address)
+	carol.register("carol", "secret")
+	carol.conn.Close()
+	waitUntil(t, "the registration of the browser that is gone to end", func() bool { return !lostAt("id-carol").IsZero() })
+	if at := lostAt("id-carol"); at.Before(began) || time.Since(at) < 100*time.Millisecond {
+		t.Errorf("the connection that began at %v was lost at %v", began, at)
+	}
+	if lostAt("id-bob").IsZero() || !lostAt("id-alice").IsZero() {
+		t.Errorf("without a microphone lost at %v, turned off at %v", lostAt("id-bob"), lostAt("id-alice"))
+	}
+}

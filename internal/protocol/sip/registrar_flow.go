@@ -114,6 +114,19 @@ func (b Binding) instanceID() string {
 	return b.Instance[:i]
 }
 
+// flowTimer is the interval at which a phone must send keep-alives over its flow (RFC 5626 §5.4).
+const flowTimer = 2 * time.Minute
+
+// keepsFlow reports whether a REGISTER is for an outbound flow (RFC 5626 §6).
+func (r *registerRequest) keepsFlow() bool {
+	return r.outbound && slices.ContainsFunc(r.contacts, func(c string) bool {
+		a, _ := sipmsg.ReadAddress(c)
+		_, instance := sipmsg.ParamOf(a.Params, "+sip.instance")
+		_, reg := sipmsg.ParamOf(a.Params, "reg-id")
+		return instance && reg
+	})
+}
+
 // natKeepalives holds the NAT bindings of phones that registered by UDP from behind a router. Routers drop idle
 // bindings, many after 30 s (RFC 4787 §4.3), and then no call reaches the phone. So each phone regularly gets an
 // OPTIONS request. Its response, whatever the status, also keeps bindings open that only outgoing packets refresh.
@@ -258,6 +271,7 @@ func (s *Server) awaitBrowser(c *transport.Conn) {
 	if len(accounts) == 0 || s.ctx.Err() != nil {
 		return
 	}
+	ended := s.config.Now()
 	s.workers.Go(func() {
 		timer := time.NewTimer(s.limits.BrowserTimeout)
 		defer timer.Stop()
@@ -267,15 +281,15 @@ func (s *Server) awaitBrowser(c *transport.Conn) {
 		case <-timer.C:
 		}
 		for _, account := range accounts {
-			if err := s.dropLostBindings(account); err != nil {
+			if err := s.dropLostBindings(account, ended); err != nil {
 				s.logFailure("end the registration of a browser that is gone", err)
 			}
 		}
 	})
 }
 
-// dropLostBindings removes the bindings of an account whose connections to this server have ended.
-func (s *Server) dropLostBindings(account string) error {
+// dropLostBindings removes the bindings of an account whose connections to this server have ended, the last one at a time.
+func (s *Server) dropLostBindings(account string, ended time.Time) error {
 	ctx, cancel := context.WithTimeout(s.ctx, lookupTimeout)
 	defer cancel()
 	lock := s.accountLocks.forAccount(s.hasher, account)
@@ -288,8 +302,25 @@ func (s *Server) dropLostBindings(account string) error {
 	if !slices.ContainsFunc(all, s.hasLostFlow) {
 		return nil // it came back
 	}
-	if err := s.config.Bindings.Save(ctx, account, s.liveBindings(all, s.config.Now())); err != nil {
+	if err := s.config.Bindings.Lose(ctx, account, s.liveBindings(all, s.config.Now()), ended); err != nil {
 		return fmt.Errorf("save bindings of %s: %w", account, err)
 	}
 	return nil
+}
+
+// saveBindings replaces the bindings of an account after a REGISTER. A browser that cannot take calls for now is lost.
+func (s *Server) saveBindings(ctx context.Context, account string, r *registerRequest, next []Binding, now time.Time) error {
+	if r.unavailable {
+		return s.config.Bindings.Lose(ctx, account, next, now)
+	}
+	return s.config.Bindings.Save(ctx, account, next)
+}
+
+// hasUnavailableReason reports whether a Reason field (RFC 3326) has the status 480: temporarily unavailable.
+func hasUnavailableReason(reasons []string) bool {
+	return slices.ContainsFunc(reasons, func(reason string) bool {
+		protocol, params, _ := strings.Cut(reason, ";")
+		cause, _ := sipmsg.ParamOf(";"+params, "cause")
+		return strings.EqualFold(strings.TrimSpace(protocol), "SIP") && cause == "480"
+	})
 }

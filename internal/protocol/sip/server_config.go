@@ -145,10 +145,12 @@ type Account struct {
 	Barred     bool   // may not register or send messages; the switch decides about its calls
 }
 
-// Bindings stores registered contacts. Save replaces all bindings of an account; an empty slice removes them. One
-// Server never calls Save and Load of one account at the same time.
+// Bindings stores registered contacts. Save replaces all bindings of an account; an empty slice removes them. Lose does the same after
+// a browser became unreachable at a time without its person turning it off. One Server never calls these and Load of one account at the
+// same time.
 type Bindings interface {
 	Save(ctx context.Context, account string, bindings []Binding) error
+	Lose(ctx context.Context, account string, left []Binding, at time.Time) error
 	Load(ctx context.Context, account string) ([]Binding, error)
 }
 

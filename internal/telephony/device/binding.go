@@ -33,6 +33,23 @@ type Binding struct {
 // Save replaces the bindings of a device; an empty list ends its registration. It returns db.ErrNone if the device
 // does not exist.
 func (s *Service) Save(ctx context.Context, deviceID string, all []Binding) error {
+	return s.replaceBindings(ctx, deviceID, all, clearLost)
+}
+
+// Lose replaces the bindings of a device as Save does. If none are left and the device is a browser, it records that the browser became
+// unreachable at a time, and did not sign off. Save ends that.
+func (s *Service) Lose(ctx context.Context, deviceID string, left []Binding, at time.Time) error {
+	if len(left) > 0 {
+		return s.Save(ctx, deviceID, left)
+	}
+	return s.replaceBindings(ctx, deviceID, nil, func(ctx context.Context, tx db.Querier, org, id string) error {
+		return setLost(ctx, tx, org, id, db.At(at))
+	})
+}
+
+// replaceBindings replaces the bindings of a device, and stores whether its browser became unreachable.
+func (s *Service) replaceBindings(ctx context.Context, deviceID string, all []Binding,
+	storeLost func(ctx context.Context, tx db.Querier, org, id string) error) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		org, err := orgOf(ctx, tx, deviceID)
 		if err != nil {
@@ -49,6 +66,9 @@ func (s *Service) Save(ctx context.Context, deviceID string, all []Binding) erro
 			if err := insertBinding(ctx, tx, org, i, b); err != nil {
 				return fmt.Errorf("save registration: %w", err)
 			}
+		}
+		if err := storeLost(ctx, tx, org, deviceID); err != nil {
+			return fmt.Errorf("store whether the browser is reachable: %w", err)
 		}
 		if len(all) == 0 {
 			return nil
@@ -134,9 +154,17 @@ func (s *Service) DropFlows(ctx context.Context, node string) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		// tenant: the connections of all organisations ended with the process
 		const q = `DELETE FROM registrations WHERE ` + lostWithNode + ` AND (node = $1
-			OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = registrations.node AND n.state = 'serving'))`
-		_, err := tx.Exec(ctx, q, node)
-		return err
+			OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = registrations.node AND n.state = 'serving')) RETURNING org_id, device_id`
+		phones, err := deviceRefs(ctx, tx, q, node)
+		if err != nil {
+			return err
+		}
+		for p := range phones {
+			if err := setLost(ctx, tx, p.org, p.id, db.At(s.now())); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -161,6 +189,9 @@ func (s *Service) DropNode(ctx context.Context, node string) error {
 			return fmt.Errorf("drop registrations of node %s: %w", node, err)
 		}
 		for p := range phones {
+			if err := setLost(ctx, tx, p.org, p.id, db.At(s.now())); err != nil {
+				return err
+			}
 			if err := s.publishIfUnregistered(ctx, tx, p); err != nil {
 				return err
 			}

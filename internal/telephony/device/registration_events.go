@@ -113,6 +113,9 @@ func (s *Service) PublishExpired(ctx context.Context, since, now time.Time) erro
 func (s *Service) publishExpiredPage(ctx context.Context, gone []deviceRef) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		for _, g := range gone {
+			if err := setLost(ctx, tx, g.org, g.id, db.At(s.now())); err != nil {
+				return err
+			}
 			if err := s.publishRegistration(ctx, tx, g.org, event.DeviceRegistration{DeviceID: g.id, Status: "expired"}); err != nil {
 				return err
 			}

@@ -49,6 +49,21 @@ func setLastSeen(ctx context.Context, q db.Querier, org, id string, now db.Time)
 	return err
 }
 
+// setLost stores when a browser became unreachable, unless it was before. Other phones have no such time.
+func setLost(ctx context.Context, q db.Querier, org, id string, at db.Time) error {
+	const text = `UPDATE devices SET lost_at = $3 WHERE org_id = $1 AND id = $2 AND kind = 'webrtc' AND lost_at IS NULL`
+	_, err := q.Exec(ctx, text, org, id, at)
+	return err
+}
+
+// clearLost forgets which browsers of the user of a device became unreachable: the device registers, or its user turns it off.
+func clearLost(ctx context.Context, q db.Querier, org, id string) error {
+	const text = `UPDATE devices SET lost_at = NULL WHERE org_id = $1 AND lost_at IS NOT NULL
+		AND user_id = (SELECT d.user_id FROM devices d WHERE d.org_id = $1 AND d.id = $2)`
+	_, err := q.Exec(ctx, text, org, id)
+	return err
+}
+
 const deviceColumns = `org_id, id, user_id, name, kind, mac, vendor, model, template_id, username, digest, transport, srtp,
 	codecs, line_keys, status, created_at, updated_at, rotated_at, last_seen_at,
 	location`

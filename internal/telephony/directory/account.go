@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/db"
@@ -112,6 +113,18 @@ func (d *Directory) TrunkCallEstablished(ctx context.Context, org, trunkID strin
 
 // Save replaces the bindings of a phone, and notifies the observers.
 func (d *Directory) Save(ctx context.Context, account string, all []sip.Binding) error {
+	return d.save(ctx, account, all, d.cfg.Devices.Save)
+}
+
+// Lose replaces the bindings of a phone whose browser became unreachable at a time, and notifies the observers.
+func (d *Directory) Lose(ctx context.Context, account string, left []sip.Binding, at time.Time) error {
+	return d.save(ctx, account, left, func(ctx context.Context, deviceID string, left []device.Binding) error {
+		return d.cfg.Devices.Lose(ctx, deviceID, left, at)
+	})
+}
+
+func (d *Directory) save(ctx context.Context, account string, all []sip.Binding, store func(context.Context, string, []device.Binding) error,
+) error {
 	a, ok, err := d.cfg.Devices.Account(ctx, account)
 	if err != nil {
 		return err
@@ -125,7 +138,7 @@ func (d *Directory) Save(ctx context.Context, account string, all []sip.Binding)
 			Node: b.Node, Path: b.Path, Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent,
 			Expires: b.Expires, Registered: b.Registered}
 	}
-	if err := d.cfg.Devices.Save(ctx, a.DeviceID, kept); err != nil {
+	if err := store(ctx, a.DeviceID, kept); err != nil {
 		return err
 	}
 	if len(all) > 0 {

@@ -56,6 +56,11 @@ func (r *registrar) Save(_ context.Context, _ string, all []sip.Binding) error {
 	return nil
 }
 
+// Lose is called for browsers only.
+func (r *registrar) Lose(ctx context.Context, account string, left []sip.Binding, _ time.Time) error {
+	return r.Save(ctx, account, left)
+}
+
 func (r *registrar) Load(context.Context, string) ([]sip.Binding, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

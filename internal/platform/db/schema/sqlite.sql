@@ -147,7 +147,7 @@ CREATE TABLE devices (
 	created_at   BIGINT NOT NULL,
 	updated_at   BIGINT NOT NULL,
 	rotated_at   BIGINT NOT NULL,
-	last_seen_at BIGINT, location TEXT,
+	last_seen_at BIGINT, location TEXT, lost_at BIGINT,
 	PRIMARY KEY (org_id, id),
 	FOREIGN KEY (org_id, user_id) REFERENCES users (org_id, id)
 );
@@ -1573,4 +1573,5 @@ CREATE TABLE voicemail_assignees (
 	PRIMARY KEY (org_id, user_id),
 	FOREIGN KEY (org_id, user_id) REFERENCES users (org_id, id)
 );
+CREATE INDEX devices_lost ON devices (org_id, user_id) WHERE lost_at IS NOT NULL;
 INSERT INTO event_turn (id, taken) VALUES (1, 0);

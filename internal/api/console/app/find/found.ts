@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { otherParty, useRead, useScope } from "../api/query";
 import type { IconName } from "../parts/Icon";
 import { spaced } from "../parts/PhoneNumber";
-import { presenceName } from "../parts/presence";
+import { presenceText } from "../parts/presence";
 import { useHasPage } from "../shell/Shell";
 import { moment, t } from "../words/words";
 
@@ -32,7 +32,7 @@ export function useRecords(text: string, go: (address: string) => void): { secti
   const calledBy = (number: string) => "/calls?phone=" + encodeURIComponent(number);
   const sections: Section[] = !asked ? [] : [
     { id: "people", found: (people.data?.data ?? []).map((a) => ({
-      id: a.id, icon: "user", name: a.name, detail: [a.extension, presenceName(a.presence.status)].filter(Boolean).join(" · "),
+      id: a.id, icon: "user", name: a.name, detail: [a.extension, presenceText(a.presence)].filter(Boolean).join(" · "),
       act: () => go("/team?q=" + encodeURIComponent(a.name)),
     })) },
     { id: "contacts", found: (contacts.data?.data ?? []).flatMap((c): Found[] => {

@@ -1,4 +1,4 @@
-import { callsOf, change, controls, phone, type Controls, type PhoneState } from "./state";
+import { callsOf, change, controls, phone, signOff, type Controls, type PhoneState } from "./state";
 
 // One tab of a browser is the telephone. It tells the other tabs of its calls, and does what they ask for.
 
@@ -59,7 +59,7 @@ function leave(): void {
     stopWaiting();
     controls.set(null);
     change({ reach: "off", call: null, others: [] });
-  } else if (callsOf(phone.get()).length === 0) location.reload();
+  } else if (callsOf(phone.get()).length === 0) void (signOff.get()?.() ?? Promise.resolve()).finally(() => location.reload());
 }
 
 function tell(): void {

@@ -6,7 +6,7 @@ import { answer, begin, dial, hangUp, mute, reachAgain, restartMedia, switchTo, 
 import { followMicrophone, type MicrophoneFault } from "./microphone";
 import { comeBack, keepCallsOf, keepForReload } from "./reload";
 import { TokenSocket } from "./socket";
-import { callsOf, change, changeCalls, controls, phone } from "./state";
+import { callsOf, change, changeCalls, controls, phone, signOff } from "./state";
 
 export type Token = Result<"users.webrtc_token">;
 
@@ -20,6 +20,12 @@ const settle = 1500;
 /** What the badge depends on. */
 const facts = { registered: false, heardAt: 0, microphone: undefined as MicrophoneFault | undefined };
 
+/** The agent of the telephone, and whether it is not registered because there is no microphone. */
+const current = { agent: undefined as UA | undefined, withheld: false };
+
+/** What a REGISTER says that ends the registration for want of a microphone: the person did not turn the telephone off. */
+const withoutMicrophone = 'Reason: SIP;cause=480;text="No microphone"';
+
 /** Whether the network has changed since the last registration. */
 let moved = false;
 
@@ -27,7 +33,41 @@ let moved = false;
 function tell(): void {
   if (phone.get().reach === "refused") return;
   const silent = facts.heardAt > 0 && Date.now() - facts.heardAt > tooOld;
-  change({ reach: silent ? "no_answer" : !facts.registered ? "connecting" : (facts.microphone ?? "ready") });
+  const connected = facts.registered || (current.withheld && current.agent?.isConnected());
+  change({ reach: silent ? "no_answer" : !connected ? "connecting" : (facts.microphone ?? "ready") });
+}
+
+/** Ends the registration while there is no microphone, unless there is a call: nobody would be heard who answers. */
+function followFacts(): void {
+  tell();
+  const { agent, withheld } = current;
+  if (!agent?.isConnected()) return;
+  if (facts.microphone && facts.registered && !withheld && callsOf(phone.get()).length === 0) {
+    current.withheld = true;
+    agent.registrator().setExtraHeaders([withoutMicrophone]);
+    agent.unregister();
+  } else if (!facts.microphone && withheld && !facts.registered) {
+    current.withheld = false;
+    agent.registrator().setExtraHeaders([]);
+    agent.register();
+  }
+}
+
+/** Milliseconds that the server may take to end the registration. */
+const signOffTime = 2000;
+
+/** Ends the registration of a telephone that its person turns off, so that they are offline at once. */
+async function endRegistration(agent: UA): Promise<void> {
+  const { withheld } = current;
+  current.agent = undefined;
+  await new Promise<void>((resolve) => {
+    setTimeout(resolve, signOffTime);
+    agent.on("unregistered", () => resolve());
+    agent.registrator().setExtraHeaders([]);
+    if (!withheld) return agent.unregister();
+    agent.on("registered", () => agent.unregister());
+    agent.register();
+  });
 }
 
 /** Runs the telephone until the server refuses it. */
@@ -38,8 +78,8 @@ export async function run(userID: string): Promise<void> {
   addEventListener("beforeunload", (e) => { if (callsOf(phone.get()).some((call) => call.state !== "ringing")) e.preventDefault(); });
   keepCallsOf(userID);
   addEventListener("pagehide", keepForReload);
-  await followMicrophone((fault) => { facts.microphone = fault; tell(); });
-  setInterval(tell, 1000);
+  await followMicrophone((fault) => { facts.microphone = fault; followFacts(); });
+  setInterval(followFacts, 1000);
   for (let token: Token | undefined; ;) {
     token = await connected(userID, token);
     if (!token) return;
@@ -95,6 +135,8 @@ async function connected(userID: string, first: Token | undefined): Promise<Toke
       removeEventListener("online", connectAgain);
       facts.registered = false;
       controls.set(null);
+      signOff.set(null);
+      current.agent = undefined;
       agent?.stop();
       tell();
       resolve(next);
@@ -124,15 +166,18 @@ async function connected(userID: string, first: Token | undefined): Promise<Toke
     const disconnect = () => socket.drop();
     addEventListener("offline", disconnect);
     addEventListener("online", connectAgain);
-    agent = newAgent(socket, token);
-    agent.start();
+    const made = agent = newAgent(socket, token);
+    current.agent = made;
+    current.withheld = false;
+    signOff.set(() => () => endRegistration(made));
+    made.start();
   });
 }
 
 /** Asks the server for an answer. A connection on which none comes is given up. */
 function ask(agent: UA | undefined, socket: TokenSocket, token: Token): void {
   if (facts.registered && Date.now() - facts.heardAt > tooOld) socket.drop();
-  else if (facts.registered) (agent as UA & { sendOptions(target: string): void }).sendOptions(`sip:${token.domain}`);
+  else if (facts.registered || (current.withheld && agent?.isConnected())) (agent as UA & { sendOptions(target: string): void }).sendOptions(`sip:${token.domain}`);
 }
 
 function newAgent(socket: TokenSocket, token: Token): UA {
@@ -156,7 +201,7 @@ function newAgent(socket: TokenSocket, token: Token): UA {
   agent.on("unregistered", () => registered(false));
   agent.on("registrationFailed", () => {
     registered(false);
-    setTimeout(() => { if (agent.isConnected() && !agent.isRegistered()) agent.register(); }, registerAgainAfter);
+    setTimeout(() => { if (agent.isConnected() && !agent.isRegistered() && !current.withheld) agent.register(); }, registerAgainAfter);
   });
   agent.on("disconnected", () => registered(false));
   agent.on("newRTCSession", (e: RTCSessionEvent) => begin(e, token));

@@ -72,4 +72,7 @@ export interface Controls {
   wrappedUp(): void;
 }
 
+/** Ends the registration of the telephone in this tab; null while it has none. */
+export const signOff = store<(() => Promise<void>) | null>(null);
+
 export const controls = store<Controls | null>(null);

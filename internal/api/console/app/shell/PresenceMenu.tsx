@@ -3,7 +3,7 @@ import { Button, Menu, MenuItem, MenuTrigger, Popover } from "react-aria-compone
 import { request } from "../api/client";
 import { queries, useMe, useRead } from "../api/query";
 import { Icon } from "../parts/Icon";
-import { presenceColours, presenceName } from "../parts/presence";
+import { presenceColours, presenceText } from "../parts/presence";
 import { Running } from "../parts/Running";
 import { t, type Key } from "../words/words";
 
@@ -23,11 +23,12 @@ export function PresenceMenu() {
     <MenuTrigger>
       <Button className="pill">
         <span className={"dot " + presenceColours[presence.status]} />
-        <span className="wide"><span className="hidden">{t("presence.prefix")} </span>{presenceName(presence.status)}</span>
+        <span className="wide"><span className="hidden">{t("presence.prefix")} </span>{presenceText(presence)}</span>
         {presence.since && <span className="soft wide" aria-hidden="true"><Running since={presence.since} /></span>}
         <Icon name="down" size={16} />
       </Button>
       <Popover className="popover" placement="bottom end">
+        {presence.reason === "browser_not_reachable" && <p className="why">{t("presence.unreachable")}</p>}
         <Menu aria-label={t("presence.choose")} onAction={(status) => choose.mutate(String(status))} selectionMode="single" selectedKeys={[agent.data.availability]}>
           {choices.map((status) => (
             <MenuItem key={status} id={status} textValue={t(`presence.${status}` as Key)}>

@@ -1,7 +1,7 @@
 import { useMe, useRead } from "../../api/query";
 import { useStore } from "../../live/store";
 import { Icon } from "../../parts/Icon";
-import { presenceColours, presenceName } from "../../parts/presence";
+import { presenceColours, presenceText } from "../../parts/presence";
 import { controls } from "../../phone/state";
 import { t } from "../../words/words";
 
@@ -18,7 +18,7 @@ export function Team() {
       <ul className="team">
         {all.map((a) => (
           <li key={a.id}>
-            <span className={"dot " + presenceColours[a.presence.status]} /><span className="name">{a.name}</span><span className="soft small">{presenceName(a.presence.status)}</span>
+            <span className={"dot " + presenceColours[a.presence.status]} /><span className="name">{a.name}</span><span className="soft small">{presenceText(a.presence)}</span>
             {act && a.extension && <button type="button" className="button quiet" aria-label={t("desk.call_person", { name: a.name })} onClick={() => act.dial(a.extension ?? "", a.name)}><Icon name="phone" size={15} /></button>}
           </li>
         ))}

@@ -48,7 +48,7 @@ function Step({ n, name, done, open, onOpen, keepOpen, children }: { n: number; 
       <span className="tick">{done ? <Icon name="check" size={15} /> : <span aria-hidden="true">{n}</span>}</span>
       <div>
         <button type="button" className="step" aria-expanded={open} onClick={onOpen}>{title}<span className="hidden">{done ? ", " + t("start.step.done") : ""}</span></button>
-        {open && <div className="how" onFocus={keepOpen}>{children}</div>}
+        {open && <div className="how" onFocus={keepOpen} onInput={keepOpen}>{children}</div>}
       </div>
     </li>
   );

@@ -5,7 +5,7 @@ import { useMe } from "../../api/query";
 import { useStore } from "../../live/store";
 import { Avatar } from "../../parts/Avatar";
 import { Icon } from "../../parts/Icon";
-import { presenceColours, presenceName } from "../../parts/presence";
+import { presenceColours, presenceName, reasonName } from "../../parts/presence";
 import { Running } from "../../parts/Running";
 import { controls, phone } from "../../phone/state";
 import { moment, t } from "../../words/words";
@@ -53,7 +53,7 @@ function Row({ agent, own, favourites }: { agent: Agent; own: Agent | undefined;
 /** What a colleague does, since when, and why. */
 function Doing({ agent: { presence, active_call_id: call }, seesCall }: { agent: Agent; seesCall: boolean }) {
   const { status, since, reason, until } = presence;
-  const more = [reason, until ? t("team.until", { time: moment(until) }) : ""].filter(Boolean).join(", ");
+  const more = [reasonName(reason), until ? t("team.until", { time: moment(until) }) : ""].filter(Boolean).join(", ");
   return (
     <>
       <span className="state"><span className={"dot " + presenceColours[status]} />{presenceName(status)}{since && status !== "offline" && <span className="soft" title={moment(since, true)}><Running since={since} /></span>}</span>
