@@ -7,10 +7,14 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/observe"
+	"soniq/internal/platform/personal"
 )
 
+// withNumber selects calls with a number on either side.
+const withNumber = `org_id = $1 AND (from_number = $2 OR to_number = $2)`
+
 // endedWithNumber selects ended calls with a number on either side and without a recording under legal hold.
-const endedWithNumber = `org_id = $1 AND (from_number = $2 OR to_number = $2) AND ended_at IS NOT NULL AND NOT EXISTS
+const endedWithNumber = withNumber + ` AND ended_at IS NOT NULL AND NOT EXISTS
 	(SELECT 1 FROM recordings r WHERE r.org_id = calls.org_id AND r.call_id = calls.id AND r.legal_hold = TRUE AND r.status <> 'deleted')`
 
 // CountEndedWith counts the calls with a number that can be erased.
@@ -44,7 +48,7 @@ func (s *Service) EndedCallsWith(ctx context.Context, q db.Querier, org, phone s
 
 // HasActiveCallWith reports whether a call with a number is in progress.
 func (s *Service) HasActiveCallWith(ctx context.Context, org, phone string) (live bool, err error) {
-	const q = `SELECT EXISTS (SELECT 1 FROM calls WHERE org_id = $1 AND (from_number = $2 OR to_number = $2) AND ended_at IS NULL)`
+	const q = `SELECT EXISTS (SELECT 1 FROM calls WHERE ` + withNumber + ` AND ended_at IS NULL)`
 	err = s.cfg.DB.Read(ctx).QueryRow(ctx, q, org, phone).Scan(&live)
 	return live, err
 }
@@ -131,4 +135,41 @@ func onlyDigits(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// CallsToExport returns the ended calls with a number, also those under legal hold, whose id is above after; at most limit.
+func (s *Service) CallsToExport(ctx context.Context, q db.Querier, org, phone, after string, limit int) ([]string, error) {
+	const text = `SELECT id FROM calls WHERE ` + withNumber + ` AND ended_at IS NOT NULL AND id > $3 ORDER BY id LIMIT $4`
+	return db.Strings(ctx, q, "find calls to export", text, org, phone, after, limit)
+}
+
+// ExportCall exports the record of a call with its legs, notes, tags and timeline.
+func (s *Service) ExportCall(ctx context.Context, q db.Querier, org, callID string, w personal.Writer) error {
+	for kind, text := range map[string]string{
+		"calls": `SELECT * FROM calls WHERE org_id = $1 AND id = $2`,
+		"legs":  `SELECT * FROM legs WHERE org_id = $1 AND call_id = $2 ORDER BY id`,
+		"notes": `SELECT * FROM notes WHERE org_id = $1 AND call_id = $2 ORDER BY id`,
+		"call_tags": `SELECT c.call_id, c.tag_id, t.name FROM call_tags c JOIN tags t ON t.org_id = c.org_id AND t.id = c.tag_id
+			WHERE c.org_id = $1 AND c.call_id = $2 ORDER BY t.name`,
+	} {
+		if err := personal.Rows(ctx, q, w, kind, text, org, callID); err != nil {
+			return err
+		}
+	}
+	x, err := s.storedTimeline(ctx, org, callID)
+	if err != nil || len(x.Steps)+len(x.Messages) == 0 {
+		return err
+	}
+	return w.Item("call_stories", map[string]any{"call_id": callID, "steps": x.Steps, "messages": x.Messages})
+}
+
+// ExportTagsWith exports the tags that name a number.
+func (s *Service) ExportTagsWith(ctx context.Context, q db.Querier, org, phone string, w personal.Writer) error {
+	all, err := tagsWith(ctx, q, org, phone)
+	for _, t := range all {
+		if err := w.Item("tags", t); err != nil {
+			return err
+		}
+	}
+	return err
 }
