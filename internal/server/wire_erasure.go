@@ -131,7 +131,9 @@ type callData struct {
 // callData returns what is erased and exported of a call with a number, in this order.
 func (p *Platform) callData() []callData {
 	whole := func(erase func(context.Context, db.Querier, string, string) error) func(context.Context, db.Querier, string, string, string) error {
-		return func(ctx context.Context, tx db.Querier, org, callID, _ string) error { return erase(ctx, tx, org, callID) }
+		return func(ctx context.Context, tx db.Querier, org, callID, _ string) error {
+			return erase(ctx, tx, org, callID)
+		}
 	}
 	return []callData{
 		{whole(p.transcripts.DeleteTranscript), p.transcripts.ExportCall},

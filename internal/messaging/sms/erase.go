@@ -14,7 +14,6 @@ const eraseBatch = 200
 // Conditions on rows with a phone number.
 const (
 	withNumber     = `org_id = $1 AND (from_number = $2 OR to_number = $2)`
-	partsOfNumber  = `org_id = $1 AND message_id IN (SELECT id FROM messages WHERE ` + withNumber + `)`
 	betweenNumbers = `org_id = $1 AND (peer_number = $2 OR org_number = $2)`
 	optedOut       = `org_id = $1 AND phone = $2`
 )
@@ -32,7 +31,7 @@ func (s *Service) CountForNumber(ctx context.Context, q db.Querier, org, phone s
 func (s *Service) EraseForNumber(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
 	all := 0
 	for _, q := range []string{
-		`DELETE FROM message_parts WHERE ` + partsOfNumber,
+		`DELETE FROM message_parts WHERE org_id = $1 AND message_id IN (SELECT id FROM messages WHERE ` + withNumber + `)`,
 		fmt.Sprintf(`DELETE FROM messages WHERE org_id = $1 AND id IN (SELECT id FROM messages WHERE `+withNumber+` LIMIT %d)`, eraseBatch),
 		`DELETE FROM conversations WHERE ` + betweenNumbers + ` AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.org_id = $1 AND m.conversation_id = conversations.id)`,
 		`UPDATE opt_outs SET phone = NULL WHERE ` + optedOut,
@@ -54,7 +53,7 @@ func (s *Service) EraseForNumber(ctx context.Context, tx db.Querier, org, phone 
 func (s *Service) ExportForNumber(ctx context.Context, q db.Querier, org, phone string, w personal.Writer) error {
 	for kind, text := range map[string]string{
 		"messages":      `SELECT * FROM messages WHERE ` + withNumber + ` ORDER BY id`,
-		"message_parts": `SELECT * FROM message_parts WHERE ` + partsOfNumber + ` ORDER BY message_id, part`,
+		"message_parts": `SELECT * FROM message_parts WHERE org_id = $1 AND message_id IN (SELECT id FROM messages WHERE ` + withNumber + `) ORDER BY message_id, part`,
 		"conversations": `SELECT * FROM conversations WHERE ` + betweenNumbers + ` ORDER BY id`,
 		"opt_outs":      `SELECT * FROM opt_outs WHERE ` + optedOut + ` ORDER BY id`,
 	} {

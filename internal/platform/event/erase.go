@@ -82,14 +82,14 @@ func (o *Outbox) EraseWith(ctx context.Context, tx db.Querier, org, text string)
 }
 
 // exported are the columns of an event in an export.
-const exported = `SELECT id, kind, call_id, occurred_at, body AS event FROM events WHERE `
+const exported = ` id, kind, call_id, occurred_at, body AS event FROM events WHERE `
 
 // ExportCall exports the events of a call.
 func (o *Outbox) ExportCall(ctx context.Context, q db.Querier, org, callID string, w personal.Writer) error {
-	return personal.Rows(ctx, q, w, "events", exported+ofCall+` ORDER BY id`, org, callID)
+	return personal.Rows(ctx, q, w, "events", `SELECT`+exported+ofCall+` ORDER BY id`, org, callID)
 }
 
 // ExportWith exports the events whose body contains a text.
 func (o *Outbox) ExportWith(ctx context.Context, q db.Querier, org, text string, w personal.Writer) error {
-	return personal.Rows(ctx, q, w, "events", exported+withText+` ORDER BY id`, org, "%"+db.Escape(text)+"%")
+	return personal.Rows(ctx, q, w, "events", `SELECT`+exported+withText+` ORDER BY id`, org, "%"+db.Escape(text)+"%")
 }

@@ -11,15 +11,15 @@ import (
 )
 
 // withNumber selects calls with a number on either side.
-const withNumber = `org_id = $1 AND (from_number = $2 OR to_number = $2)`
+const withNumber = `(from_number = $2 OR to_number = $2)`
 
-// endedWithNumber selects ended calls with a number on either side and without a recording under legal hold.
-const endedWithNumber = withNumber + ` AND ended_at IS NOT NULL AND NOT EXISTS
+// endedNotHeld selects ended calls without a recording under legal hold.
+const endedNotHeld = ` AND ended_at IS NOT NULL AND NOT EXISTS
 	(SELECT 1 FROM recordings r WHERE r.org_id = calls.org_id AND r.call_id = calls.id AND r.legal_hold = TRUE AND r.status <> 'deleted')`
 
 // CountEndedWith counts the calls with a number that can be erased.
 func (s *Service) CountEndedWith(ctx context.Context, q db.Querier, org, phone string) (n int, err error) {
-	err = q.QueryRow(ctx, `SELECT count(*) FROM calls WHERE `+endedWithNumber, org, phone).Scan(&n)
+	err = q.QueryRow(ctx, `SELECT count(*) FROM calls WHERE org_id = $1 AND `+withNumber+endedNotHeld, org, phone).Scan(&n)
 	return n, err
 }
 
@@ -31,7 +31,7 @@ type EndedCall struct {
 
 // EndedCallsWith lists the calls with a number that can be erased, at most limit.
 func (s *Service) EndedCallsWith(ctx context.Context, q db.Querier, org, phone string, limit int) (all []EndedCall, err error) {
-	rows, err := q.Query(ctx, `SELECT id, started_at FROM calls WHERE `+endedWithNumber+` ORDER BY id LIMIT $3`, org, phone, limit)
+	rows, err := q.Query(ctx, `SELECT id, started_at FROM calls WHERE org_id = $1 AND `+withNumber+endedNotHeld+` ORDER BY id LIMIT $3`, org, phone, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s *Service) EndedCallsWith(ctx context.Context, q db.Querier, org, phone s
 
 // HasActiveCallWith reports whether a call with a number is in progress.
 func (s *Service) HasActiveCallWith(ctx context.Context, org, phone string) (live bool, err error) {
-	const q = `SELECT EXISTS (SELECT 1 FROM calls WHERE ` + withNumber + ` AND ended_at IS NULL)`
+	const q = `SELECT EXISTS (SELECT 1 FROM calls WHERE org_id = $1 AND ` + withNumber + ` AND ended_at IS NULL)`
 	err = s.cfg.DB.Read(ctx).QueryRow(ctx, q, org, phone).Scan(&live)
 	return live, err
 }
@@ -139,7 +139,7 @@ func onlyDigits(text string) string {
 
 // CallsToExport returns the ended calls with a number, also those under legal hold, whose id is above after; at most limit.
 func (s *Service) CallsToExport(ctx context.Context, q db.Querier, org, phone, after string, limit int) ([]string, error) {
-	const text = `SELECT id FROM calls WHERE ` + withNumber + ` AND ended_at IS NOT NULL AND id > $3 ORDER BY id LIMIT $4`
+	const text = `SELECT id FROM calls WHERE org_id = $1 AND ` + withNumber + ` AND ended_at IS NOT NULL AND id > $3 ORDER BY id LIMIT $4`
 	return db.Strings(ctx, q, "find calls to export", text, org, phone, after, limit)
 }
 
