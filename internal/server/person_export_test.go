@@ -203,6 +203,9 @@ func TestPersonExport_CallsWithSound(t *testing.T) {
 		h.in(func(ctx context.Context, tx db.Querier) error { // the calls of somebody else
 			_, err := tx.Exec(ctx, `UPDATE calls SET from_number = '+12125550199' WHERE org_id = $1
 				AND id = (SELECT MAX(id) FROM calls WHERE org_id = $1)`, h.org)
+			if err == nil { // the message has the same sound
+				_, err = tx.Exec(ctx, `UPDATE voicemails SET blob = $2 WHERE org_id = $1`, h.org, h.org+"/"+recording+".wav")
+			}
 			return err
 		})
 		_, files := h.exportPerson(admin, known)
@@ -218,7 +221,19 @@ func TestPersonExport_CallsWithSound(t *testing.T) {
 		if n := strings.Count(files["voicemails.json"], `"id":"vm_`); n != 1 {
 			t.Errorf("%d messages are exported: %s", n, files["voicemails.json"])
 		}
-		if !strings.Contains(files["index.json"], "does not have the sound") { // of the voicemail, which has no file here
+		sounds := 0
+		for name := range files {
+			if strings.HasPrefix(name, "sound/") {
+				sounds++
+			}
+		}
+		if sounds != 2 {
+			t.Errorf("%d sound files: %s", sounds, files["index.json"])
+		}
+		if err := h.files.Delete(context.Background(), h.org+"/"+recording+".wav"); err != nil {
+			t.Fatal(err)
+		}
+		if _, files = h.exportPerson(admin, known); !strings.Contains(files["index.json"], "does not have the sound") {
 			t.Errorf("the index does not tell what is missing: %s", files["index.json"])
 		}
 	})

@@ -61,11 +61,14 @@ func rows(ctx context.Context, q db.Querier, w Writer, kind, query string, args 
 		return nil, fmt.Errorf("export %s: %w", kind, err)
 	}
 	defer found.Close()
-	r := row{}
-	if r.names, err = found.Columns(); err != nil {
+	columns, err := found.ColumnTypes()
+	if err != nil {
 		return nil, err
 	}
-	r.values = make([]any, len(r.names))
+	r := row{values: make([]any, len(columns))}
+	for _, c := range columns {
+		r.names = append(r.names, c.Name())
+	}
 	into := make([]any, len(r.names))
 	for i := range into {
 		into[i] = &r.values[i]
@@ -73,6 +76,11 @@ func rows(ctx context.Context, q db.Querier, w Writer, kind, query string, args 
 	for found.Next() {
 		if err := found.Scan(into...); err != nil {
 			return nil, fmt.Errorf("export %s: %w", kind, err)
+		}
+		for i, c := range columns {
+			if n, ok := r.values[i].(int64); ok && c.DatabaseTypeName() == "BOOLEAN" { // SQLite
+				r.values[i] = n != 0
+			}
 		}
 		if err := w.Item(kind, r); err != nil {
 			return nil, err
