@@ -1,8 +1,10 @@
 package speech
 
 import (
+	"archive/zip"
 	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -32,12 +34,14 @@ func wantErased(s *fixture.Org, from string, spoken fixture.CDR) {
 	left := addContacts(s, from, secret)
 	s.Want(201, "POST", "/memory/callers/"+url.PathEscape(from)+"/facts", map[string]any{"text": "collects " + secret}, nil)
 	exportCDRs(s)
+	exported := exportPerson(s, from)
 	traces := []string{strings.TrimPrefix(from, "+"), secret, *summary, "Quetzalcoatl"}
 	for _, needle := range traces {
 		if len(placesOf(s, needle)) == 0 {
 			s.T.Errorf("%q is nowhere to be found before it is erased: is this search looking at the right places?", needle)
 		}
 	}
+	wantExported(s, exported, spoken, traces)
 	own := s.Do("DELETE", "/memory/callers/"+url.PathEscape(spoken.To), nil)
 	if own.Status != 422 {
 		s.T.Errorf("erasing a number of the organisation: %d %s", own.Status, own.Body)
@@ -75,6 +79,58 @@ func wantErased(s *fixture.Org, from string, spoken fixture.CDR) {
 		for _, place := range placesOf(s, needle) {
 			s.T.Errorf("%q is still in %s", needle, place)
 		}
+	}
+}
+
+// exportPerson exports everything about a number and returns the files of the archive.
+func exportPerson(s *fixture.Org, number string) map[string]string {
+	s.T.Helper()
+	var e struct{ ID, Status, URL string }
+	s.Want(202, "POST", "/memory/exports", map[string]any{"phone": number}, &e)
+	rig.Until(s.T, "the export of a person", 30*time.Second, func() bool {
+		s.Want(200, "GET", "/memory/exports/"+e.ID, nil, &e)
+		return e.Status == "ready"
+	})
+	a := s.Do("GET", "/memory/exports/"+e.ID+"/file", nil)
+	z, err := zip.NewReader(bytes.NewReader(a.Body), int64(len(a.Body)))
+	if err != nil {
+		s.T.Fatalf("%d: %v", a.Status, err)
+	}
+	files := map[string]string{}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		files[f.Name] = string(content)
+	}
+	return files
+}
+
+// wantExported requires that the export has every table with data that the erasure removes, and the sound of the call.
+func wantExported(s *fixture.Org, files map[string]string, spoken fixture.CDR, traces []string) {
+	s.T.Helper()
+	for _, needle := range traces {
+		for _, table := range database.TablesContaining(s, needle) {
+			name := strings.TrimPrefix(table, "table ")
+			if files[name+".json"] == "" && !strings.Contains(files["index.json"], `"what": "`+name+`"`) {
+				s.T.Errorf("%q is in the table %s, but the export neither has it nor says that it is not included", needle, name)
+			}
+		}
+	}
+	sounds := 0
+	for name, content := range files {
+		if strings.HasPrefix(name, "sound/rec_") && strings.HasPrefix(content, "RIFF") {
+			sounds++
+		}
+	}
+	if sounds == 0 || !strings.Contains(files["calls.json"], spoken.CallID) || !strings.Contains(files["call_stories.json"], spoken.CallID) ||
+		!strings.Contains(files["index.json"], "not_included") {
+		s.T.Errorf("%d sounds, calls %s, timelines %s, index %s", sounds, files["calls.json"], files["call_stories.json"], files["index.json"])
 	}
 }
 

@@ -45,6 +45,8 @@ func (s *Server) jobQueues() []jobQueue {
 			handle: []func(*job.Runner){p.transcripts.RegisterJobs}},
 		{name: erasure.Queue, options: job.Options{Workers: 1, PerLane: 1, Timeout: time.Hour},
 			handle: []func(*job.Runner){p.erasures.RegisterJobs}},
+		{name: erasure.ExportQueue, options: job.Options{Workers: 1, PerLane: 1, Timeout: 2 * time.Hour},
+			handle: []func(*job.Runner){p.erasures.RegisterExportJobs}},
 		{name: contact.Queue, options: contact.Options(), handle: []func(*job.Runner){p.contacts.RegisterJobs}},
 		{name: crm.Queue, options: crm.Options(), handle: []func(*job.Runner){p.crm.RegisterJobs}},
 		{name: callback.JobQueue, options: job.Options{Workers: 4, PerLane: 2, Timeout: time.Minute},

@@ -270,15 +270,20 @@ func (p *Platform) build() error {
 	}
 	p.buildAnalytics()
 	p.buildContacts(now)
-	p.buildErasure()
+	p.buildErasure(now)
 	p.buildRouting()
 	p.wire()
 	return nil
 }
 
 // buildCalls constructs the services of calls: callbacks, dispositions, recordings and call detail records.
+// links makes the signed URLs of files.
+func (p *Platform) links(now func() time.Time) call.Links {
+	return call.Links{BaseURL: p.config.BaseURL, Key: p.seal.Key("addresses of audio"), Clock: clock.Func(now), Makers: p.keys}
+}
+
 func (p *Platform) buildCalls(now func() time.Time) {
-	links := call.Links{BaseURL: p.config.BaseURL, Key: p.seal.Key("addresses of audio"), Clock: clock.Func(now), Makers: p.keys}
+	links := p.links(now)
 	p.calls = call.NewService(call.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Node: p.node, Links: links, Journal: p.journal,
 		Log: p.log, Destinations: callDependencies{p}, Prompts: callDependencies{p}, Deliveries: callDependencies{p},
 		Transcripts: callDependencies{p}, Contacts: callDependencies{p}, Queues: callDependencies{p}, Redactions: p.orgs})

@@ -6,6 +6,7 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/platform/personal"
 )
 
 // EraseCall deletes the deliveries of a call's events, in the caller's transaction. Unsent ones are not sent.
@@ -73,4 +74,26 @@ func (s *Service) eraseMatching(ctx context.Context, tx db.Querier, org, conditi
 		}
 	}
 	return len(ids), nil
+}
+
+// ExportCall exports the deliveries of a call's events.
+func (s *Service) ExportCall(ctx context.Context, q db.Querier, org, callID string, w personal.Writer) error {
+	return exportMatching(ctx, q, org, "call_id = $2", callID, w)
+}
+
+// ExportWithText exports the deliveries with a text in their body or in a response.
+func (s *Service) ExportWithText(ctx context.Context, q db.Querier, org, text string, w personal.Writer) error {
+	return exportMatching(ctx, q, org, containsText, "%"+db.Escape(text)+"%", w)
+}
+
+// exportMatching exports the deliveries that meet a condition on $2, with their attempts.
+func exportMatching(ctx context.Context, q db.Querier, org, condition, value string, w personal.Writer) error {
+	deliveries := `SELECT id, webhook_id, event_id, kind, call_id, status, created_at, finished_at, body AS event FROM webhook_deliveries
+		WHERE org_id = $1 AND ` + condition + ` ORDER BY id`
+	if err := personal.Rows(ctx, q, w, "webhook_deliveries", deliveries, org, value); err != nil {
+		return err
+	}
+	attempts := `SELECT delivery_id, at, response_status, response_body, error FROM webhook_attempts WHERE org_id = $1 AND delivery_id IN
+		(SELECT id FROM webhook_deliveries WHERE org_id = $1 AND ` + condition + `) ORDER BY delivery_id, n`
+	return personal.Rows(ctx, q, w, "webhook_attempts", attempts, org, value)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/personal"
 )
 
 // EraseCall removes the caller's number and contact from the entries of a call. The entries stay for the statistics
@@ -15,4 +16,10 @@ func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string
 		return fmt.Errorf("erase caller of queue: %w", err)
 	}
 	return nil
+}
+
+// ExportCall exports the entries of a call in queues.
+func (s *Service) ExportCall(ctx context.Context, q db.Querier, org, call string, w personal.Writer) error {
+	const text = `SELECT * FROM queue_entries WHERE org_id = $1 AND call_id = $2 ORDER BY id`
+	return personal.Rows(ctx, q, w, "queue_entries", text, org, call)
 }

@@ -16,10 +16,13 @@ import (
 // recordsPerErasure is the number of records that one transaction erases.
 const recordsPerErasure = 50
 
+// ofNumber selects the numbers of records that are a number in E.164.
+const ofNumber = ` FROM contact_phones WHERE org_id = $1 AND number = $2`
+
 // CountForNumber returns the number of contacts and copied records that have a number in E.164, and of notes that mention
 // it.
 func (s *Service) CountForNumber(ctx context.Context, q db.Querier, org, phone string) (int, error) {
-	const records = `SELECT count(*) FROM (SELECT DISTINCT source, record_id FROM contact_phones WHERE org_id = $1 AND number = $2) AS x`
+	const records = `SELECT count(*) FROM (SELECT DISTINCT source, record_id` + ofNumber + `) AS x`
 	const notes = `SELECT count(*) FROM contact_notes WHERE org_id = $1 AND ` + digitsOfBody + ` LIKE $2`
 	var n, m int
 	if err := q.QueryRow(ctx, records, org, phone).Scan(&n); err != nil {
@@ -68,7 +71,7 @@ func (s *Service) EraseForNumber(ctx context.Context, tx db.Querier, org, phone 
 
 // recordsWithNumber returns up to recordsPerErasure records that have a number.
 func recordsWithNumber(ctx context.Context, q db.Querier, org, phone string) (all []indexedRecord, err error) {
-	const text = `SELECT DISTINCT source, record_id FROM contact_phones WHERE org_id = $1 AND number = $2 LIMIT $3`
+	const text = `SELECT DISTINCT source, record_id` + ofNumber + ` LIMIT $3`
 	rows, err := q.Query(ctx, text, org, phone, recordsPerErasure)
 	if err != nil {
 		return nil, fmt.Errorf("find records with a number: %w", err)

@@ -1,15 +1,18 @@
 // Package erasure erases the personal data about a telephone number (right to erasure, GDPR Art. 17): recordings,
-// transcripts, summaries, messages, and the number itself in every table.
+// transcripts, summaries, messages, and the number itself in every table. It exports the same data to a file (right of access, Art. 15).
 package erasure
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
+	"soniq/internal/platform/personal"
 	"soniq/internal/platform/wiring"
+	"soniq/internal/telephony/call"
 )
 
 // Store is a package, or a part of one, that stores data about numbers.
@@ -19,6 +22,8 @@ type Store interface {
 	// Erase erases a batch of items in the caller's transaction and returns its size. It is called until it returns
 	// 0.
 	Erase(ctx context.Context, tx db.Querier, org, phone string) (int, error)
+	// Export writes everything that Erase would erase, and what it keeps because of a legal hold.
+	Export(ctx context.Context, q db.Querier, org, phone string, w personal.Writer) error
 }
 
 // NamedStore is a store with the name that errors show.
@@ -47,6 +52,11 @@ type Calls interface {
 	HasActiveCallWith(ctx context.Context, org, e164 string) (bool, error)
 }
 
+// StorageQuota returns an error if the storage quota of the organisation is used up.
+type StorageQuota interface {
+	CheckStorage(ctx context.Context, org string) error
+}
+
 // DoneObserver is notified when everything is erased, for data outside the database.
 type DoneObserver interface {
 	NumberErased(ctx context.Context, org string) error
@@ -60,7 +70,14 @@ type Config struct {
 	Clock   clock.Clock `wiring:"optional"`
 	Numbers Numbers
 	Calls   Calls
-	Stores  []NamedStore // erased in this order
+	Stores  []NamedStore // erased and exported in this order
+
+	// For exports.
+	Files        call.Files
+	Links        call.Links
+	StorageQuota StorageQuota
+	Log          *slog.Logger
+	MayDelete    clock.DeletionGate `wiring:"optional"` // asked before the file of an expired export is deleted
 }
 
 // Service erases the data about numbers. Create it with New.
@@ -72,7 +89,7 @@ type Service struct {
 // New returns a service.
 func New(c Config) *Service {
 	wiring.Check(c)
-	c.Clock = clock.OrSystem(c.Clock)
+	c.Clock, c.Links.Clock = clock.OrSystem(c.Clock), clock.OrSystem(c.Links.Clock)
 	return &Service{cfg: c}
 }
 

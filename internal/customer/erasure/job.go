@@ -82,7 +82,12 @@ func (s *Service) complete(ctx context.Context, org, id string, items int) error
 			return err
 		}
 	}
-	if err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return s.finish(ctx, tx, org, id, items) }); err != nil {
+	if err := s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
+		if err := s.invalidateExports(ctx, tx, org); err != nil {
+			return err
+		}
+		return s.finish(ctx, tx, org, id, items)
+	}); err != nil {
 		return err
 	}
 	return s.cfg.DB.CheckpointAndScrub(ctx)

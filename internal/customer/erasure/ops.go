@@ -11,13 +11,13 @@ import (
 	"soniq/internal/telephony/number"
 )
 
-// Operations returns the API operations of erasure.
+// Operations returns the API operations of erasure and export.
 func (s *Service) Operations() []op.Operation {
-	return []op.Operation{
+	return append([]op.Operation{
 		op.New("memory.erase", "DELETE /memory/callers/{phone}", access.UsersAdmin, "Erase everything that is kept about a number",
 			s.erase).
 			Status(202),
-	}
+	}, s.exportOperations()...)
 }
 
 // EraseIn is the request of memory.erase.

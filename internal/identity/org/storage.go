@@ -62,7 +62,8 @@ func StoredBytes(ctx context.Context, q db.Querier, id string) (bytes int64, err
 		(SELECT COALESCE(SUM(size_bytes), 0) FROM recordings WHERE org_id = $1 AND size_bytes > 0 AND status <> 'deleted')
 		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM voicemails WHERE org_id = $1 AND status <> 'deleted')
 		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM audio WHERE org_id = $1)
-		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM cdr_exports WHERE org_id = $1 AND status = 'ready') AS BIGINT)`
+		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM cdr_exports WHERE org_id = $1 AND status = 'ready')
+		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM person_exports WHERE org_id = $1 AND status = 'ready') AS BIGINT)`
 	err = q.QueryRow(ctx, text, id).Scan(&bytes)
 	return bytes, err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/personal"
 )
 
 // Notes of calls and contacts, and text messages. They are stored beside facts and are searched like them, until the
@@ -71,4 +72,24 @@ func (s *Service) DeleteText(ctx context.Context, tx db.Querier, org, of string)
 func (s *Service) DeleteCallNotes(ctx context.Context, tx db.Querier, org, callID string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM memory_facts WHERE org_id = $1 AND call_id = $2`, org, callID)
 	return wrapError("forget notes", err)
+}
+
+// ExportCall exports what is kept of a call: its record, its passages and its notes.
+func (s *Service) ExportCall(ctx context.Context, q db.Querier, org, callID string, w personal.Writer) error {
+	for kind, text := range map[string]string{
+		"memory_calls": `SELECT * FROM memory_calls WHERE org_id = $1 AND call_id = $2`,
+		"memory_items": `SELECT * FROM memory_items WHERE org_id = $1 AND call_id = $2 ORDER BY key`,
+		"memory_facts": `SELECT * FROM memory_facts WHERE org_id = $1 AND call_id = $2 ORDER BY id`,
+	} {
+		if err := personal.Rows(ctx, q, w, kind, text, org, callID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ExportContact exports the notes of a contact.
+func (s *Service) ExportContact(ctx context.Context, q db.Querier, org, id string, w personal.Writer) error {
+	const text = `SELECT * FROM memory_facts WHERE org_id = $1 AND contact_id = $2 ORDER BY id`
+	return personal.Rows(ctx, q, w, "memory_facts", text, org, id)
 }

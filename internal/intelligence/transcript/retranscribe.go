@@ -10,6 +10,7 @@ import (
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/personal"
 	"soniq/internal/telephony/call/recording"
 )
 
@@ -196,4 +197,13 @@ func (s *Service) removeFromEvents(ctx context.Context, tx db.Querier, org, call
 		return err
 	}
 	return s.cfg.Deliveries.RemoveContent(ctx, tx, org, callID, event.Words)
+}
+
+// ExportCall exports the transcript and the note of a call.
+func (s *Service) ExportCall(ctx context.Context, q db.Querier, org, callID string, w personal.Writer) error {
+	const words = `SELECT * FROM transcripts WHERE org_id = $1 AND call_id = $2`
+	if err := personal.Rows(ctx, q, w, "transcripts", words, org, callID); err != nil {
+		return err
+	}
+	return personal.Rows(ctx, q, w, "summaries", `SELECT * FROM summaries WHERE org_id = $1 AND call_id = $2`, org, callID)
 }

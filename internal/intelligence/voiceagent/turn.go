@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/personal"
 )
 
 // Turn has the text of the caller and the answer that was played, with the times of its stages from the end of the
@@ -158,4 +159,14 @@ func (s *Service) DeleteBefore(ctx context.Context, org string, before time.Time
 		return nil
 	})
 	return gone, err
+}
+
+// ExportCall exports the turns and utterances of a call.
+func (s *Service) ExportCall(ctx context.Context, q db.Querier, org, call string, w personal.Writer) error {
+	const turns = `SELECT * FROM assistant_turns WHERE org_id = $1 AND call_id = $2 ORDER BY at, id`
+	if err := personal.Rows(ctx, q, w, "assistant_turns", turns, org, call); err != nil {
+		return err
+	}
+	const words = `SELECT * FROM assistant_words WHERE org_id = $1 AND call_id = $2 ORDER BY began_at, id`
+	return personal.Rows(ctx, q, w, "assistant_words", words, org, call)
 }

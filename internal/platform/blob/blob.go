@@ -2,6 +2,7 @@
 package blob
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -155,6 +156,30 @@ func (d *Dir) Open(_ context.Context, name string) (io.ReadSeekCloser, int64, er
 		return nil, 0, errors.Join(err, f.Close())
 	}
 	return f, info.Size(), nil
+}
+
+// WriteFile writes a file of a store at its path and returns its size. It writes to a .part file, syncs and renames it, so that the file is
+// complete or absent. An unfinished one of before is written again.
+func WriteFile(path string, fill func(w io.Writer) error) (size int64, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return 0, err
+	}
+	part := path + unfinished
+	file, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	buffer := bufio.NewWriterSize(file, 1<<16)
+	if err = fill(buffer); err == nil {
+		err = errors.Join(buffer.Flush(), file.Sync())
+	}
+	if info, statErr := file.Stat(); statErr == nil {
+		size = info.Size()
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
+		return 0, errors.Join(err, os.Remove(part))
+	}
+	return size, rename(part, path)
 }
 
 // unfinished ends the name of a file that is still written.

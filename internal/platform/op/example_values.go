@@ -82,6 +82,7 @@ var texts = map[string]string{
 	"text/plain":           "Ada: Could you send me the invoice of January?\n",
 	"text/vtt":             "WEBVTT\n\n00:00:01.200 --> 00:00:03.400\n<v Ada>Could you send me the invoice of January?\n",
 	"application/x-subrip": "1\n00:00:01,200 --> 00:00:03,400\nAda: Could you send me the invoice of January?\n",
+	"application/zip":      "PK\x03\x04…",
 	"text/event-stream": "id: 8812\nevent: call.answered\ndata: {\"event\":\"call.answered\",\"data\":{\"call_id\":\"call_" + ulid +
 		"\"}}\n\n",
 }

@@ -7,15 +7,19 @@ import (
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/observe"
+	"soniq/internal/platform/personal"
 )
 
-// endedWithNumber selects ended calls with a number on either side and without a recording under legal hold.
-const endedWithNumber = `org_id = $1 AND (from_number = $2 OR to_number = $2) AND ended_at IS NOT NULL AND NOT EXISTS
+// withNumber selects calls with a number on either side.
+const withNumber = `(from_number = $2 OR to_number = $2)`
+
+// endedNotHeld selects ended calls without a recording under legal hold.
+const endedNotHeld = ` AND ended_at IS NOT NULL AND NOT EXISTS
 	(SELECT 1 FROM recordings r WHERE r.org_id = calls.org_id AND r.call_id = calls.id AND r.legal_hold = TRUE AND r.status <> 'deleted')`
 
 // CountEndedWith counts the calls with a number that can be erased.
 func (s *Service) CountEndedWith(ctx context.Context, q db.Querier, org, phone string) (n int, err error) {
-	err = q.QueryRow(ctx, `SELECT count(*) FROM calls WHERE `+endedWithNumber, org, phone).Scan(&n)
+	err = q.QueryRow(ctx, `SELECT count(*) FROM calls WHERE org_id = $1 AND `+withNumber+endedNotHeld, org, phone).Scan(&n)
 	return n, err
 }
 
@@ -27,7 +31,7 @@ type EndedCall struct {
 
 // EndedCallsWith lists the calls with a number that can be erased, at most limit.
 func (s *Service) EndedCallsWith(ctx context.Context, q db.Querier, org, phone string, limit int) (all []EndedCall, err error) {
-	rows, err := q.Query(ctx, `SELECT id, started_at FROM calls WHERE `+endedWithNumber+` ORDER BY id LIMIT $3`, org, phone, limit)
+	rows, err := q.Query(ctx, `SELECT id, started_at FROM calls WHERE org_id = $1 AND `+withNumber+endedNotHeld+` ORDER BY id LIMIT $3`, org, phone, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +48,7 @@ func (s *Service) EndedCallsWith(ctx context.Context, q db.Querier, org, phone s
 
 // HasActiveCallWith reports whether a call with a number is in progress.
 func (s *Service) HasActiveCallWith(ctx context.Context, org, phone string) (live bool, err error) {
-	const q = `SELECT EXISTS (SELECT 1 FROM calls WHERE org_id = $1 AND (from_number = $2 OR to_number = $2) AND ended_at IS NULL)`
+	const q = `SELECT EXISTS (SELECT 1 FROM calls WHERE org_id = $1 AND ` + withNumber + ` AND ended_at IS NULL)`
 	err = s.cfg.DB.Read(ctx).QueryRow(ctx, q, org, phone).Scan(&live)
 	return live, err
 }
@@ -131,4 +135,41 @@ func onlyDigits(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// CallsToExport returns the ended calls with a number, also those under legal hold, whose id is above after; at most limit.
+func (s *Service) CallsToExport(ctx context.Context, q db.Querier, org, phone, after string, limit int) ([]string, error) {
+	const text = `SELECT id FROM calls WHERE org_id = $1 AND ` + withNumber + ` AND ended_at IS NOT NULL AND id > $3 ORDER BY id LIMIT $4`
+	return db.Strings(ctx, q, "find calls to export", text, org, phone, after, limit)
+}
+
+// ExportCall exports the record of a call with its legs, notes, tags and timeline.
+func (s *Service) ExportCall(ctx context.Context, q db.Querier, org, callID string, w personal.Writer) error {
+	for kind, text := range map[string]string{
+		"calls": `SELECT * FROM calls WHERE org_id = $1 AND id = $2`,
+		"legs":  `SELECT * FROM legs WHERE org_id = $1 AND call_id = $2 ORDER BY id`,
+		"notes": `SELECT * FROM notes WHERE org_id = $1 AND call_id = $2 ORDER BY id`,
+		"call_tags": `SELECT c.call_id, c.tag_id, t.name FROM call_tags c JOIN tags t ON t.org_id = c.org_id AND t.id = c.tag_id
+			WHERE c.org_id = $1 AND c.call_id = $2 ORDER BY t.name`,
+	} {
+		if err := personal.Rows(ctx, q, w, kind, text, org, callID); err != nil {
+			return err
+		}
+	}
+	x, err := s.storedTimeline(ctx, org, callID)
+	if err != nil || len(x.Steps)+len(x.Messages) == 0 {
+		return err
+	}
+	return w.Item("call_stories", map[string]any{"call_id": callID, "steps": x.Steps, "messages": x.Messages})
+}
+
+// ExportTagsWith exports the tags that name a number.
+func (s *Service) ExportTagsWith(ctx context.Context, q db.Querier, org, phone string, w personal.Writer) error {
+	all, err := tagsWith(ctx, q, org, phone)
+	for _, t := range all {
+		if err := w.Item("tags", t); err != nil {
+			return err
+		}
+	}
+	return err
 }

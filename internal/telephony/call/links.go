@@ -78,8 +78,13 @@ func (l Links) signature(id string, q SignedQuery) string {
 }
 
 // Authorize returns the organisation of the file that the request may read: the one of a valid signature, else the one
-// of the credential.
+// of the credential. Who made the signature must still be able to read calls.
 func (l Links) Authorize(ctx context.Context, id string, q SignedQuery) (string, error) {
+	return l.AuthorizeScopes(ctx, id, q, access.CallsRead, access.CallsWrite)
+}
+
+// AuthorizeScopes does what Authorize does. Who made the signature must still have one of the scopes.
+func (l Links) AuthorizeScopes(ctx context.Context, id string, q SignedQuery, scopes ...access.Scope) (string, error) {
 	if q.Signature == "" {
 		return access.Org(ctx), nil
 	}
@@ -92,7 +97,7 @@ func (l Links) Authorize(ctx context.Context, id string, q SignedQuery) (string,
 		return q.Org, nil
 	}
 	key, user, _ := strings.Cut(q.By, ".")
-	maker := access.Holder{OrgID: q.Org, KeyID: key, UserID: user, Scopes: []access.Scope{access.CallsRead, access.CallsWrite}}
+	maker := access.Holder{OrgID: q.Org, KeyID: key, UserID: user, Scopes: scopes}
 	return q.Org, l.Makers.CheckMaker(ctx, maker)
 }
 

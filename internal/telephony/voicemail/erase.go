@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/personal"
 )
 
 // EraseCall deletes the messages that were left in a call, including the caller's number, contact and transcript.
@@ -26,4 +27,10 @@ func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string
 		db.OnCommit(tx, func() { _ = s.cfg.Files.Delete(context.WithoutCancel(ctx), v.blob) })
 	}
 	return rows.Err()
+}
+
+// ExportCall exports the messages that were left in a call, with their sound.
+func (s *Service) ExportCall(ctx context.Context, q db.Querier, org, call string, w personal.Writer) error {
+	const text = `SELECT *, TRUE AS has_sound FROM voicemails WHERE org_id = $1 AND call_id = $2 AND status <> 'deleted' ORDER BY id`
+	return personal.RowsWithSound(ctx, q, w, "voicemails", text, org, call)
 }

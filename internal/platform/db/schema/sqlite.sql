@@ -1574,4 +1574,24 @@ CREATE TABLE voicemail_assignees (
 	FOREIGN KEY (org_id, user_id) REFERENCES users (org_id, id)
 );
 CREATE INDEX devices_lost ON devices (org_id, user_id) WHERE lost_at IS NOT NULL;
+CREATE TABLE person_exports (
+	org_id       TEXT NOT NULL REFERENCES orgs (id),
+	id           TEXT NOT NULL,
+	phone        BLOB,
+	phone_hint   TEXT NOT NULL,
+	reason       TEXT,
+	status       TEXT NOT NULL,
+	items        BIGINT NOT NULL,
+	parts_total  INTEGER NOT NULL,
+	parts_done   INTEGER NOT NULL,
+	size_bytes   BIGINT NOT NULL,
+	revision     INTEGER NOT NULL,
+	error        TEXT,
+	requested_by TEXT NOT NULL,
+	created_at   BIGINT NOT NULL,
+	started_at   BIGINT,
+	finished_at  BIGINT,
+	expires_at   BIGINT,
+	PRIMARY KEY (org_id, id)
+);
 INSERT INTO event_turn (id, taken) VALUES (1, 0);

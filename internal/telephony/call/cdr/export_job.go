@@ -1,15 +1,13 @@
 package cdr
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"syscall"
+	"io"
 
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/blob"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
 )
@@ -30,8 +28,7 @@ func (s *Service) Handle(r *job.Runner) {
 // errRecordsErased reports that records were erased during the export. The file is then written again.
 var errRecordsErased = errors.New("records were erased meanwhile")
 
-// runExport writes the file from its beginning. It writes to a .part file and renames it, so that the file is
-// complete or absent.
+// runExport writes the file from its beginning.
 func (s *Service) runExport(ctx context.Context, j job.Job) error {
 	var ref exportJobArgs
 	if err := j.Bind(&ref); err != nil {
@@ -64,18 +61,12 @@ func (s *Service) writeExport(ctx context.Context, e *Export) error {
 		return err
 	}
 	path, err := s.cfg.Files.Path(e.blob())
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o700)
-	}
 	if err != nil {
 		return err
 	}
-	part := path + ".part"
-	if err := s.writeExportFile(ctx, e, part); err != nil {
-		return errors.Join(err, os.Remove(part))
-	}
-	if err := os.Rename(part, path); err != nil {
-		return err
+	e.SizeBytes, err = blob.WriteFile(path, func(w io.Writer) error { return s.writeRecords(ctx, e, w) })
+	if err != nil {
+		return fmt.Errorf("write export: %w", err)
 	}
 	return s.finishExport(ctx, e)
 }
@@ -90,29 +81,16 @@ func (s *Service) beginExport(ctx context.Context, e *Export) error {
 	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error { return updateExport(ctx, tx, *e) })
 }
 
-// writeExportFile writes the records to a file, in the order in which the calls ended, and syncs it.
-func (s *Service) writeExportFile(ctx context.Context, e *Export, path string) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	buffer := bufio.NewWriterSize(file, 1<<16)
-	rows, err := newRowWriter(buffer, e.Format, e.Columns)
-	if err != nil {
-		return err
-	}
-	if err := s.copyRecords(ctx, e, rows); err != nil {
-		return err
-	}
-	if err := errors.Join(rows.flush(), buffer.Flush(), file.Sync()); err != nil {
-		return fmt.Errorf("write export: %w", err)
-	}
-	info, err := file.Stat()
+// writeRecords writes the records in the order in which the calls ended.
+func (s *Service) writeRecords(ctx context.Context, e *Export, w io.Writer) error {
+	rows, err := newRowWriter(w, e.Format, e.Columns)
 	if err == nil {
-		e.SizeBytes = info.Size()
+		err = s.copyRecords(ctx, e, rows)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return rows.flush()
 }
 
 func (s *Service) copyRecords(ctx context.Context, e *Export, rows rowWriter) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/platform/personal"
 	"soniq/internal/telephony/call"
 )
 
@@ -69,4 +70,10 @@ func (s *Service) EraseRecordings(ctx context.Context, tx db.Querier, org, callI
 		}
 	}
 	return nil
+}
+
+// ExportCall exports the recordings of a call, with the sound of those that may be heard.
+func (s *Service) ExportCall(ctx context.Context, q db.Querier, org, callID string, w personal.Writer) error {
+	const text = `SELECT *, status = 'available' AS has_sound FROM recordings WHERE org_id = $1 AND call_id = $2 AND status <> 'deleted' ORDER BY id`
+	return personal.RowsWithSound(ctx, q, w, "recordings", text, org, callID)
 }
