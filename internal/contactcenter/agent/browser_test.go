@@ -69,7 +69,8 @@ func (h *fixture) wantReason(t *testing.T, status, reason, choice string) {
 	}
 }
 
-// An agent whose browser is gone is away after a minute, with the reason, and is what they chose before as soon as the browser is back.
+// An agent whose browser is gone is away after a minute, with the reason, and offline half an hour later. The choice counts again as soon as
+// the browser is back.
 func TestBrowser_GoneForAMinuteIsAway(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -82,9 +83,13 @@ func TestBrowser_GoneForAMinuteIsAway(t *testing.T) {
 		}
 		h.pass(t, 2*time.Second)
 		h.wantReason(t, "away", "browser_not_reachable", "available")
+		h.pass(t, 29*time.Minute)
+		h.wantReason(t, "away", "browser_not_reachable", "available")
+		h.pass(t, time.Minute)
+		h.wantReason(t, "offline", "", "available")
 		h.registerPhone(t, browser)
 		h.wantReason(t, "available", "", "available")
-		if got, want := h.publishedPresences(t), "available away available"; got != want {
+		if got, want := h.publishedPresences(t), "available away offline available"; got != want {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	})

@@ -137,7 +137,8 @@ func (x *State) isWithdrawn() bool {
 // derive computes the presence (api-surface 7.8) and the time of its next change without an event. browserAway is how long a browser may be
 // unreachable before its agent is away.
 func (x *State) derive(now time.Time, browserAway time.Duration) {
-	c, awayAt := x.currentChoice(now), x.browserAwayAt(browserAway)
+	c := x.currentChoice(now)
+	awayAt, offlineAt := x.browserAway(browserAway)
 	x.Availability, x.IdleSince = c.Status, x.row.idleSince
 	if x.row.wrapUpUntil.After(now) {
 		x.WrapUpUntil, x.WrapUpCall = x.row.wrapUpUntil, x.row.wrapUpCall
@@ -150,7 +151,7 @@ func (x *State) derive(now time.Time, browserAway time.Duration) {
 		p, x.CallID = user.Presence{Status: Ringing}, x.ringingCall
 	case c.Status == Offline, x.suspended:
 		p.Status, p.Reason = Offline, db.Null(c.Reason).Ptr()
-	case x.Devices == 0 && awayAt.IsZero():
+	case x.Devices == 0 && (awayAt.IsZero() || !now.Before(offlineAt.Time)):
 		p = user.Presence{Status: Offline}
 	case c.Status == DND, c.Status == Away:
 		p.Status, p.Reason = c.Status, db.Null(c.Reason).Ptr()
@@ -173,15 +174,20 @@ func (x *State) derive(now time.Time, browserAway time.Duration) {
 			x.IdleSince = p.Since
 		}
 	}
-	x.Presence, x.nextChangeAt = p, x.nextChange(c, awayAt, now)
+	x.Presence, x.nextChangeAt = p, x.nextChange(now, c.Until, awayAt, offlineAt)
 }
 
-// browserAwayAt returns when an agent is away whose browser became unreachable and who has no other phone; zero: never.
-func (x *State) browserAwayAt(after time.Duration) db.Time {
+// browserAwayTime is how long an agent is away because of an unreachable browser. Then the agent is offline, as after a working day.
+const browserAwayTime = 30 * time.Minute
+
+// browserAway returns when an agent is away whose browser became unreachable and who has no other phone, and when the agent is offline.
+// Zero: never.
+func (x *State) browserAway(after time.Duration) (away, offline db.Time) {
 	if x.lostAt.IsZero() || x.Devices > 0 {
-		return db.Time{}
+		return db.Time{}, db.Time{}
 	}
-	return db.At(x.lostAt.Add(after))
+	at := x.lostAt.Add(after)
+	return db.At(at), db.At(at.Add(browserAwayTime))
 }
 
 // presenceChanged reports whether a presence differs from the one published last.
@@ -200,9 +206,9 @@ func (x *State) NextChangeAt() time.Time { return x.nextChangeAt.Time }
 // NeedsUpdate reports whether there is an unpublished change or an outdated row.
 func (x *State) NeedsUpdate() bool { return x.needsUpdate() }
 
-// nextChange returns the first time at which time alone changes the presence; zero: never.
-func (x *State) nextChange(c choice, awayAt db.Time, now time.Time) (next db.Time) {
-	for _, at := range []db.Time{c.Until, awayAt, x.row.choiceUntil, x.row.wrapUpUntil, x.row.pausedUntil} {
+// nextChange returns the first time at which time alone changes the presence, of these and of those in the row; zero: never.
+func (x *State) nextChange(now time.Time, changes ...db.Time) (next db.Time) {
+	for _, at := range append(changes, x.row.choiceUntil, x.row.wrapUpUntil, x.row.pausedUntil) {
 		if at.After(now) && (next.IsZero() || at.Before(next.Time)) {
 			next = at
 		}
