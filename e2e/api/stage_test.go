@@ -91,14 +91,21 @@ func (s *stage) furnish(t *testing.T) {
 	s.exported(t)
 }
 
-// exported exports the call records of organisation a to a file.
+// exported exports the call records of organisation a, and what it keeps about a number, to files.
 func (s *stage) exported(t *testing.T) {
 	t.Helper()
+	s.export(t, "/cdr/exports", map[string]any{"since": "2020-01-01", "until": "2999-01-01", "format": "csv"})
+	s.export(t, "/memory/exports", map[string]any{"phone": "+12025550177"})
+}
+
+// export starts an export and waits for its file.
+func (s *stage) export(t *testing.T, path string, body map[string]any) {
+	t.Helper()
 	var e struct{ ID, Status string }
-	s.a.want(t, 202, "POST", "/cdr/exports", map[string]any{"since": "2020-01-01", "until": "2999-01-01", "format": "csv"}, &e)
-	s.ids["/cdr/exports"] = id(e.ID)
+	s.a.want(t, 202, "POST", path, body, &e)
+	s.ids[path] = id(e.ID)
 	rig.Until(t, "the file of an export", 20*time.Second, func() bool {
-		s.a.want(t, 200, "GET", "/cdr/exports/"+e.ID, nil, &e)
+		s.a.want(t, 200, "GET", path+"/"+e.ID, nil, &e)
 		return e.Status == "ready"
 	})
 }

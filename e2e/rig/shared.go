@@ -9,14 +9,17 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"soniq/internal/platform/db/pgtest"
 )
 
 // sharedServers holds the servers of this process that serve several tests, by their options.
 var sharedServers = struct {
-	sync.Mutex
-	all map[string]*sharedServer
+	sync.Mutex // guards the fields, and users and idle of the servers
+	all        map[string]*sharedServer
+	failed     bool           // one of those that have ended logged an error, or did not end in order
+	ending     sync.WaitGroup // servers that end because no test uses them
 }{all: map[string]*sharedServer{}}
 
 // sharedServer serves several tests of a package, each in an organisation of its own.
@@ -24,8 +27,14 @@ type sharedServer struct {
 	start  sync.Once
 	server *Server
 	err    error
-	drop   func() // removes its data
+	drop   func()      // removes its data
+	users  int         // tests that use it
+	idle   *time.Timer // ends it if no test has used it for idleTime; nil while tests use it
 }
+
+// idleTime is how long a shared server waits for its next test. An idle server takes 1 to 2 percent of a processor, and a start half a
+// second to a second and a half.
+const idleTime = 30 * time.Second
 
 // Shared returns a server that other tests of the package use too, each in an organisation of its own. It is for
 // claims that do not concern a start, a crash, a setting or the server as a whole. The server must not be stopped,
@@ -40,7 +49,9 @@ func Shared(t testing.TB, o Options) *Server {
 	}
 	Admit(t, o.load())
 	o.raced = raced(t.Name(), o.DB)
-	x := sharedWith(o)
+	key := o.key()
+	x := acquireShared(key)
+	t.Cleanup(func() { releaseShared(key, x) })
 	x.start.Do(func() { x.err = x.open(o) })
 	if x.err != nil {
 		t.Fatal(x.err)
@@ -51,14 +62,48 @@ func Shared(t testing.TB, o Options) *Server {
 	return &s
 }
 
-func sharedWith(o Options) *sharedServer {
-	key := o.key()
+// acquireShared returns the server with a key for one more test.
+func acquireShared(key string) *sharedServer {
 	sharedServers.Lock()
 	defer sharedServers.Unlock()
-	if sharedServers.all[key] == nil {
-		sharedServers.all[key] = &sharedServer{}
+	x := sharedServers.all[key]
+	if x == nil {
+		x = &sharedServer{}
+		sharedServers.all[key] = x
 	}
-	return sharedServers.all[key]
+	if x.idle != nil {
+		x.idle.Stop()
+		x.idle = nil
+	}
+	x.users++
+	return x
+}
+
+// releaseShared ends the use of a server by a test.
+func releaseShared(key string, x *sharedServer) {
+	sharedServers.Lock()
+	defer sharedServers.Unlock()
+	if x.users--; x.users == 0 {
+		x.idle = time.AfterFunc(idleTime, func() { endIdle(key, x) })
+	}
+}
+
+// endIdle ends a server unless a test has acquired it meanwhile.
+func endIdle(key string, x *sharedServer) {
+	sharedServers.Lock()
+	if x.users > 0 || sharedServers.all[key] != x {
+		sharedServers.Unlock()
+		return
+	}
+	delete(sharedServers.all, key)
+	sharedServers.ending.Add(1)
+	sharedServers.Unlock()
+	defer sharedServers.ending.Done()
+	if !x.end() {
+		sharedServers.Lock()
+		sharedServers.failed = true
+		sharedServers.Unlock()
+	}
 }
 
 // key returns a string that is equal for options that need the same server.
@@ -113,18 +158,25 @@ func (s *Server) check(t testing.TB, text string) {
 	}
 }
 
-// stopShared ends the shared servers of this process. It reports whether each of them ended in order and logged no error.
-func stopShared() (ok bool) {
-	ok = true
+// stopShared ends the shared servers of this process. It reports whether each of them, also of those that were idle, ended in order and
+// logged no error.
+func stopShared() bool {
 	sharedServers.Lock()
-	defer sharedServers.Unlock()
-	for _, x := range sharedServers.all {
-		if x.server != nil {
-			ok = x.stop() && ok
-		}
-		if x.drop != nil {
-			x.drop()
-		}
+	ok, left := true, sharedServers.all
+	sharedServers.all = map[string]*sharedServer{}
+	sharedServers.Unlock()
+	for _, x := range left {
+		ok = x.end() && ok
+	}
+	sharedServers.ending.Wait()
+	return ok && !sharedServers.failed
+}
+
+// end ends the server and removes its data. It reports whether the server ended in order and logged no error.
+func (x *sharedServer) end() bool {
+	ok := x.server == nil || x.stop()
+	if x.drop != nil {
+		x.drop()
 	}
 	return ok
 }
