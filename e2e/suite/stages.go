@@ -136,11 +136,12 @@ func (s *suite) raceTests(nice int, all []testPackage, flags ...string) *exec.Cm
 	return c
 }
 
-// unitEngine runs the tests of the engine without the race detector.
+// unitEngine runs the tests of the engine without the race detector, at the usual priority and beside the static checks only. Recognition
+// lowers its own priority: beside end-to-end tests it would not start within its time limit.
 func (s *suite) unitEngine(all []testPackage) {
 	p := s.begin(unitEngine, total(all))
 	defer p.end()
-	s.events(p, s.engineTests(low, all))
+	s.events(p, s.engineTests(0, all))
 }
 
 func (s *suite) engineTests(nice int, all []testPackage, flags ...string) *exec.Cmd {

@@ -55,12 +55,11 @@ func (s *suite) test() {
 	if !built {
 		return
 	}
+	s.both(func() { s.unitEngine(all.engine) }, s.check)
 	s.both(func() {
 		s.both(func() { s.endToEnd(all.e2e) }, func() { s.realTime("punctual", all.punctual) })
 	}, func() {
-		s.check()
 		s.both(func() { s.unit(all.unit) }, func() {
-			s.unitEngine(all.engine)
 			s.unitPostgres(all.database)
 			s.fuzz(all.fuzz)
 		})
