@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +37,13 @@ type packageUse struct {
 
 func newPart(name string) *part {
 	return &part{name: name, outcomes: map[testName]*outcome{}, started: time.Now()}
+}
+
+// forgetUnfinished removes the tests that have no outcome, because the suite was stopped.
+func (p *part) forgetUnfinished() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.outcomes, func(_ testName, o *outcome) bool { return o.action == "" })
 }
 
 // take records an event of a test.

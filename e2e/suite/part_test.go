@@ -83,3 +83,15 @@ func TestReadEvents_CompilerErrorsAreOutput(t *testing.T) {
 		t.Errorf("output of no package: %q", got)
 	}
 }
+
+func TestPart_StoppedTestsHaveNotFailed(t *testing.T) {
+	p := newPart("unit")
+	for _, e := range []testEvent{{Package: "a", Test: "TestFails", Action: "output", Output: "wrong\n"}, {Package: "a", Test: "TestFails", Action: "fail"},
+		{Package: "a", Test: "TestRuns", Action: "output", Output: "begins\n"}} {
+		p.take(e)
+	}
+	p.forgetUnfinished()
+	if got := p.failed(); len(got) != 1 || got[0].Test != "TestFails" {
+		t.Errorf("failed: %v", got)
+	}
+}

@@ -14,9 +14,10 @@ import (
 func (s *suite) report(w io.Writer) error {
 	failures := 0
 	for _, p := range s.parts {
-		if s.ctx.Err() == nil {
-			failures += p.reportFailures(w)
+		if s.ctx.Err() != nil {
+			p.forgetUnfinished()
 		}
+		failures += p.reportFailures(w)
 	}
 	s.reportTimes(w)
 	s.reportSlowest(w)
