@@ -19,7 +19,7 @@ build: ## build ./soniq
 	@echo "building soniq $(VERSION)"
 	@$(BUILD) -o soniq ./cmd/soniq
 
-test: ## everything that must pass: checks, unit tests on both databases, real phones; 12 to 17 minutes on two fast cores
+test: ## everything that must pass: checks, unit tests on both databases, real phones; an hour on two slow cores
 	@scripts/setup test
 	@scripts/hearing go run -trimpath ./cmd/soniq
 	@scripts/test
