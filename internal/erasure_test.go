@@ -20,12 +20,13 @@ var notExported = map[string]string{
 	"erasures":        "the erasure itself",
 }
 
-// erasing matches the functions that erase what is kept about a person, and the functions that they call for it.
-var erasing = regexp.MustCompile(`^(Erase\w*|erase\w*|ContactErased|DeleteTranscript|deleteTexts|DeleteUtterances|DeleteCall|deleteCall|DeleteCallNotes|` +
-	`DeleteContact|deleteContact|deleteTag|tombstone)$`)
+// erasing matches the names of functions that erase personal data, and of the functions that those call to do it.
+var erasing = regexp.MustCompile(`^(Erase\w*|erase\w*|ContactErased|DeleteTranscript|deleteTexts|DeleteUtterances|DeleteCall|` +
+	`deleteCall|DeleteCallNotes|DeleteContact|deleteContact|deleteTag|tombstone)$`)
 
 // exporting matches the functions that write the same for an export.
-var exporting = regexp.MustCompile(`^(Export|export)(Call|CallRecord|Contacts?|ForNumber|With|WithText|Matching|Facts|TagsWith|ImportErrors|Audit|Synced|ed)$`)
+var exporting = regexp.MustCompile(`^(Export|export)(Call|CallRecord|Contacts?|ForNumber|With|WithText|Matching|Facts|` +
+	`TagsWith|ImportErrors|Audit|Synced|ed)$`)
 
 // TestErasure_EverythingIsExported reads the statements of all functions that erase a person, and compares their tables with the kinds
 // that the functions of the export name.

@@ -151,8 +151,8 @@ func TestConsole_ClosedDuringCall(t *testing.T) {
 	caller.WaitEnd()
 }
 
-// A browser that is gone is no phone any more, so that queues do not ring its person, who is away. When the page is back, so is the
-// presence. Who turns the telephone off is offline.
+// TestConsole_GoneBrowserTakesNoCalls closes the page of an agent. The registration ends, queues do not ring the agent, and the presence
+// is away. When the page is open again, the agent is available. Turning the telephone off makes the agent offline.
 func TestConsole_GoneBrowserTakesNoCalls(t *testing.T) {
 	limit.Budget(t, time.Minute, "a browser leaves the console, and the server waits for it")
 	s := sharedServer(t, "--browser-timeout", "5s", "--browser-away", "6s")

@@ -38,8 +38,8 @@ var reserved Load
 const reservation = "one-by-one"
 
 // MainOneByOne calls Main for a package with tests that run one after the other. It holds the slots for one of them, with this load, until
-// all have run: a test that needs many slots would wait long before each start. Parallel tests, which Go runs at the end, must hardly compute.
-// One process of the machine may do so at a time; in a second one each test waits for itself.
+// all have run. Otherwise each test would wait long for its many slots. Parallel tests, which Go runs at the end, must compute little.
+// One process of the machine may hold slots in this way. In a second one each test waits for its own.
 func MainOneByOne(m *testing.M, load Load) {
 	f, err := lockFile(reservation)
 	if err == nil && syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {

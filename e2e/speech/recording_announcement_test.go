@@ -74,7 +74,7 @@ func wantRecordedAfter(o *fixture.Office, r fixture.CDR, announcement time.Durat
 	fixture.HearsNot(o.T, "the left channel", both[0], fixture.AnnouncementTone, 0)
 }
 
-// Where a notice is required, nobody who starts a recording leaves it out: neither a request nor by saying nothing about it.
+// If the law requires a notice, a request that starts a recording cannot omit it, neither by announce: false nor without the member.
 func TestRecordingAnnouncement_ByRequest(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOfficeWithAnnouncement(t, map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"})

@@ -86,8 +86,10 @@ func TestReadEvents_CompilerErrorsAreOutput(t *testing.T) {
 
 func TestPart_StoppedTestsHaveNotFailed(t *testing.T) {
 	p := newPart("unit")
-	for _, e := range []testEvent{{Package: "a", Test: "TestFails", Action: "output", Output: "wrong\n"}, {Package: "a", Test: "TestFails", Action: "fail"},
-		{Package: "a", Test: "TestRuns", Action: "output", Output: "begins\n"}} {
+	for _, e := range []testEvent{
+		{Package: "a", Test: "TestFails", Action: "output", Output: "wrong\n"}, {Package: "a", Test: "TestFails", Action: "fail"},
+		{Package: "a", Test: "TestRuns", Action: "output", Output: "begins\n"},
+	} {
 		p.take(e)
 	}
 	p.forgetUnfinished()

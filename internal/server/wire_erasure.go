@@ -122,19 +122,14 @@ func (p *Platform) eraseCall(ctx context.Context, tx db.Querier, org, id, phone 
 	return nil
 }
 
-// callData is what a package keeps of a call.
+// callData erases and exports the data of a call that one package stores.
 type callData struct {
 	erase  func(ctx context.Context, tx db.Querier, org, callID, phone string) error
 	export func(ctx context.Context, q db.Querier, org, callID string, w personal.Writer) error
 }
 
-// callData returns what is erased and exported of a call with a number, in this order.
+// callData returns the data of a call that is erased and exported, in this order.
 func (p *Platform) callData() []callData {
-	whole := func(erase func(context.Context, db.Querier, string, string) error) func(context.Context, db.Querier, string, string, string) error {
-		return func(ctx context.Context, tx db.Querier, org, callID, _ string) error {
-			return erase(ctx, tx, org, callID)
-		}
-	}
 	return []callData{
 		{whole(p.transcripts.DeleteTranscript), p.transcripts.ExportCall},
 		{whole(p.eraseCallMemory), p.memory.ExportCall},
@@ -145,6 +140,13 @@ func (p *Platform) callData() []callData {
 		{whole(p.crm.EraseCall), p.crm.ExportCall},
 		{whole(p.voiceAgents.DeleteCall), p.voiceAgents.ExportCall},
 		{p.calls.Erase, p.exportCallRecord},
+	}
+}
+
+// whole returns the erasure of everything that a package stores of a call, whichever number is erased.
+func whole(erase func(context.Context, db.Querier, string, string) error) func(context.Context, db.Querier, string, string, string) error {
+	return func(ctx context.Context, tx db.Querier, org, callID, _ string) error {
+		return erase(ctx, tx, org, callID)
 	}
 }
 

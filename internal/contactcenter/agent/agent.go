@@ -27,7 +27,7 @@ const (
 // MissedOffers is the reason of agents who are away because they missed several offers in a row.
 const MissedOffers = "missed_offers"
 
-// BrowserNotReachable is the reason of agents who are away because their browser, their only phone, cannot take calls.
+// BrowserNotReachable is the reason of an away presence that the platform sets if an agent's browser, the only phone, cannot take calls.
 const BrowserNotReachable = "browser_not_reachable"
 
 // Agent is a user in the role of answering calls.

@@ -69,8 +69,8 @@ func (h *fixture) wantReason(t *testing.T, status, reason, choice string) {
 	}
 }
 
-// An agent whose browser is gone is away after a minute, with the reason, and offline half an hour later. The choice counts again as soon as
-// the browser is back.
+// TestBrowser_GoneForAMinuteIsAway checks that the agent is away with the reason after a minute, and offline half an hour later. The choice
+// of the agent counts again as soon as the browser registers.
 func TestBrowser_GoneForAMinuteIsAway(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -28,7 +28,7 @@ type State struct {
 	ringingCall  string  // id of the call that is ringing
 	offeredCall  string  // id of the call that a queue offers; the phones of the agent may not ring yet
 	suspended    bool    // the user has no access
-	lostAt       db.Time // when the browser of an agent became unreachable who has no other phone; zero: it did not
+	lostAt       db.Time // when the browser became unreachable, if the agent has no registered phone; zero: it did not
 	nextChangeAt db.Time
 }
 
@@ -180,8 +180,7 @@ func (x *State) derive(now time.Time, browserAway time.Duration) {
 // browserAwayTime is how long an agent is away because of an unreachable browser. Then the agent is offline, as after a working day.
 const browserAwayTime = 30 * time.Minute
 
-// browserAway returns when an agent is away whose browser became unreachable and who has no other phone, and when the agent is offline.
-// Zero: never.
+// browserAway returns when an agent without another phone becomes away because the browser is unreachable, and when offline. Zero: never.
 func (x *State) browserAway(after time.Duration) (away, offline db.Time) {
 	if x.lostAt.IsZero() || x.Devices > 0 {
 		return db.Time{}, db.Time{}

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/personal"
 )
 
-// Export of a number: the same records as those of its erasure. Contacts with the number and others are exported as a whole, with all notes.
+// Export of a number: the same records as those of its erasure. A contact with further numbers is exported as a whole, with all notes.
 
 // ContactsWithNumber returns the ids of the contacts that have a number in E.164.
 func (s *Service) ContactsWithNumber(ctx context.Context, q db.Querier, org, phone string) ([]string, error) {

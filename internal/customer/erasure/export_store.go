@@ -57,8 +57,8 @@ func updateExport(ctx context.Context, tx db.Querier, e PersonExport) error {
 	return nil
 }
 
-// invalidateExports ends the exports of an organisation that are ready and restarts the running ones, because they may contain what was
-// erased. An export of one number can contain another: both may be in one call or text.
+// invalidateExports expires the ready exports of an organisation and restarts the running ones, because they may contain erased data. The
+// export of one number can contain another number, if both are in one call or text.
 func (s *Service) invalidateExports(ctx context.Context, tx db.Querier, org string) error {
 	const running = `UPDATE person_exports SET revision = revision + 1 WHERE org_id = $1 AND status IN ('queued', 'running')`
 	if _, err := tx.Exec(ctx, running, org); err != nil {

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// What a person granted ends with a suspension, and nobody but that person revokes it.
+// TestGrant_EndsWithItsPersonOnly suspends a user: the user's grants end. A request of another user to revoke them is refused.
 func TestGrant_EndsWithItsPersonOnly(t *testing.T) {
 	eachDB(t, func(s *server) {
 		ctx, a, bob := context.Background(), s.tokens(), s.addUser("bob@example.com", "admin")

@@ -83,7 +83,7 @@ func TestRecordingLaw_EarlierOrganisation(t *testing.T) {
 	})
 }
 
-// TestRecordingLaw_NoticeAndStart covers when a notice is played, when nobody may leave it out, and which calls are recorded unasked.
+// TestRecordingLaw_NoticeAndStart checks when a notice is played, when it is required, and which calls are recorded without a request.
 func TestRecordingLaw_NoticeAndStart(t *testing.T) {
 	t.Parallel()
 	acknowledged := db.At(time.Unix(1, 0))

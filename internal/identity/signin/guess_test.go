@@ -172,7 +172,7 @@ func TestSignIn_GuessesOfCodesAreCounted(t *testing.T) {
 	})
 }
 
-// One address has sixty attempts in ten minutes, whoever they are for.
+// TestSignIn_AttemptsOfAnAddress checks that an address has 60 attempts in ten minutes, over all accounts together.
 func TestSignIn_AttemptsOfAnAddress(t *testing.T) {
 	t.Parallel()
 	p := newFixture(t, dbtest.SQLite(t))

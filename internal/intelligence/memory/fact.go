@@ -116,7 +116,8 @@ func (s *Service) EraseFacts(ctx context.Context, tx db.Querier, org, phone stri
 
 // ExportFacts exports the facts about a phone number or with the number in their text.
 func (s *Service) ExportFacts(ctx context.Context, q db.Querier, org, phone string, w personal.Writer) error {
-	return personal.Rows(ctx, q, w, "memory_facts", `SELECT * FROM memory_facts WHERE `+withPhone+` ORDER BY id`, org, phone, likeNumber(phone))
+	const text = `SELECT * FROM memory_facts WHERE ` + withPhone + ` ORDER BY id`
+	return personal.Rows(ctx, q, w, "memory_facts", text, org, phone, likeNumber(phone))
 }
 
 // DeleteExpiredFacts deletes expired facts of all organisations, 500 per transaction, and returns how many.

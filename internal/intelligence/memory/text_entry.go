@@ -74,7 +74,7 @@ func (s *Service) DeleteCallNotes(ctx context.Context, tx db.Querier, org, callI
 	return wrapError("forget notes", err)
 }
 
-// ExportCall exports what is kept of a call: its record, its passages and its notes.
+// ExportCall writes the memory of a call to an export: its record, its passages and its notes.
 func (s *Service) ExportCall(ctx context.Context, q db.Querier, org, callID string, w personal.Writer) error {
 	for kind, text := range map[string]string{
 		"memory_calls": `SELECT * FROM memory_calls WHERE org_id = $1 AND call_id = $2`,

@@ -1,4 +1,4 @@
-// Package personal passes on what is kept about one person, so that it can be exported.
+// Package personal writes stored data about one person to an export.
 package personal
 
 import (
@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Writer receives what is kept about one person.
+// Writer receives the stored data about one person.
 type Writer interface {
 	// Item adds a JSON value to a kind, which is named after its table. The same value of a kind is written once.
 	Item(kind string, item any) error

@@ -142,7 +142,7 @@ func (b *fakeDirectory) Trunk(_ context.Context, source netip.AddrPort, _ sipmsg
 	return "trunk-1", slices.Contains(b.trunks, source.Addr())
 }
 
-// Lose saves what is left, and stores when the browser was lost.
+// Lose saves the remaining bindings, and stores when the browser became unreachable.
 func (b *fakeDirectory) Lose(ctx context.Context, account string, left []sip.Binding, at time.Time) error {
 	b.mu.Lock()
 	b.lost[account] = at

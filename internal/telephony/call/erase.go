@@ -31,7 +31,8 @@ type EndedCall struct {
 
 // EndedCallsWith lists the calls with a number that can be erased, at most limit.
 func (s *Service) EndedCallsWith(ctx context.Context, q db.Querier, org, phone string, limit int) (all []EndedCall, err error) {
-	rows, err := q.Query(ctx, `SELECT id, started_at FROM calls WHERE org_id = $1 AND `+withNumber+endedNotHeld+` ORDER BY id LIMIT $3`, org, phone, limit)
+	const text = `SELECT id, started_at FROM calls WHERE org_id = $1 AND ` + withNumber + endedNotHeld + ` ORDER BY id LIMIT $3`
+	rows, err := q.Query(ctx, text, org, phone, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -78,12 +78,13 @@ func (l Links) signature(id string, q SignedQuery) string {
 }
 
 // Authorize returns the organisation of the file that the request may read: the one of a valid signature, else the one
-// of the credential. Who made the signature must still be able to read calls.
+// of the credential. The user or key that made the signature must still have a scope for calls.
 func (l Links) Authorize(ctx context.Context, id string, q SignedQuery) (string, error) {
 	return l.AuthorizeScopes(ctx, id, q, access.CallsRead, access.CallsWrite)
 }
 
-// AuthorizeScopes does what Authorize does. Who made the signature must still have one of the scopes.
+// AuthorizeScopes does what Authorize does, for a file that needs other scopes. The user or key that made the signature must still have one
+// of them.
 func (l Links) AuthorizeScopes(ctx context.Context, id string, q SignedQuery, scopes ...access.Scope) (string, error) {
 	if q.Signature == "" {
 		return access.Org(ctx), nil

@@ -123,8 +123,8 @@ func (d *Directory) Lose(ctx context.Context, account string, left []sip.Binding
 	})
 }
 
-func (d *Directory) save(ctx context.Context, account string, all []sip.Binding, store func(context.Context, string, []device.Binding) error,
-) error {
+func (d *Directory) save(ctx context.Context, account string, all []sip.Binding,
+	store func(context.Context, string, []device.Binding) error) error {
 	a, ok, err := d.cfg.Devices.Account(ctx, account)
 	if err != nil {
 		return err
