@@ -64,7 +64,7 @@ func (r *Runner) due(ctx context.Context) ([]candidate, error) {
 	return due, rows.Err()
 }
 
-// next returns the time until the next job becomes due.
+// next returns the time until the next job becomes due, or idle if there is none.
 func (r *Runner) next(ctx context.Context) (time.Duration, error) {
 	now := r.Queue.now()
 	// tenant: work is claimed for all organisations
@@ -74,9 +74,9 @@ func (r *Runner) next(ctx context.Context) (time.Duration, error) {
 		return poll, err
 	}
 	if first.IsZero() {
-		return poll, nil
+		return idle, nil
 	}
-	return min(max(first.Sub(now), time.Millisecond), poll), nil
+	return first.Sub(now), nil
 }
 
 const returning = ` RETURNING id, org_id, queue, lane, kind, attempt, max_attempts, order_key, args, created_at`
@@ -189,14 +189,15 @@ func GiveBack(ctx context.Context, tx db.Querier, node string) error {
 	return nil
 }
 
-// expire makes jobs with an expired lease ready again.
-func (r *Runner) expire(ctx context.Context) error {
-	return r.DB.Tx(ctx, func(tx db.Querier) error {
+// expire makes jobs of all queues ready again whose lease has expired.
+func expire(ctx context.Context, d *db.DB, now time.Time) error {
+	return d.Tx(ctx, func(tx db.Querier) error {
 		// tenant: recovery of all organisations' work
-		const q = `UPDATE jobs SET state = 0, lease_until = NULL, worker = NULL
-			WHERE queue = $1 AND state = 1 AND lease_until < $2`
-		_, err := tx.Exec(ctx, q, r.Name, db.At(r.Queue.now()))
-		return err
+		const q = `UPDATE jobs SET state = 0, lease_until = NULL, worker = NULL WHERE state = 1 AND lease_until < $1`
+		if _, err := tx.Exec(ctx, q, db.At(now)); err != nil {
+			return fmt.Errorf("free jobs with an expired lease: %w", err)
+		}
+		return nil
 	})
 }
 

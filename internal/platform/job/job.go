@@ -69,10 +69,12 @@ func (r *Retry) Unwrap() error { return r.Cause }
 // ErrDead ends a job without further attempts.
 var ErrDead = errors.New("job given up")
 
-// Queue enqueues jobs.
+// Queue enqueues jobs. All runners of a process share one Queue.
 type Queue struct {
 	Bus   *bus.Bus
 	Clock clock.Clock // nil: the system clock
+
+	ahead lookahead
 }
 
 // now returns the time of the queue's clock.

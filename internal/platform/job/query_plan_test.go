@@ -55,7 +55,8 @@ func TestStatements_UseIndexes(t *testing.T) {
 		"hurry lane": {`UPDATE jobs SET run_at = $4 WHERE org_id = $1 AND queue = $2 AND lane = $3 AND lane <> '' AND state = 0 AND run_at > $4`, []any{"o", "q", "l", now}},
 		"close":      {`UPDATE jobs SET state = 2 FROM (VALUES ` + db.Values(1, 3, "", "INTEGER") + `) AS v WHERE jobs.id = v.column1 AND jobs.attempt = v.column2`, []any{"a", 1, "b", 1, "c", 1}},
 		"end":        {`UPDATE jobs SET state = 3` + held, []any{"o", "a", "w", 1}},
-		"expire":     {`UPDATE jobs SET state = 0 WHERE queue = $1 AND state = 1 AND lease_until < $2`, []any{"q", now}},
+		"expire":     {`UPDATE jobs SET state = 0 WHERE state = 1 AND lease_until < $1`, []any{now}},
+		"ahead":      {firstJobsOf(2), []any{"p", "q"}},
 		"sweep":      {`DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state >= 2 AND finished_at < $1 LIMIT 500)`, []any{now}},
 	} {
 		s := &planRecorder{Querier: d.Read(ctx), t: t}

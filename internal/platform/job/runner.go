@@ -72,18 +72,19 @@ func (r *Runner) Handle(kind string, h Handler) {
 	r.handlers[kind] = h
 }
 
-// poll is the interval of looks if no wake-up arrives. expiry is the interval of checks for expired leases of other
-// nodes.
+// poll is the interval of looks for jobs that other nodes wrote, and for expired leases. It is also the delay after a claim that failed or
+// left due jobs. idle is the delay if no job is known.
 const (
-	poll   = time.Second
-	expiry = 10 * time.Second
+	poll = time.Second
+	idle = time.Hour
 )
 
 // Start makes jobs ready again that this node was running when it died, and starts the runner.
 func (r *Runner) Start(ctx context.Context) error {
-	if err := errors.Join(r.recover(ctx), r.expire(ctx)); err != nil {
+	if err := errors.Join(r.recover(ctx), expire(ctx, r.DB, r.Queue.now())); err != nil {
 		return fmt.Errorf("recover jobs of %s: %w", r.Name, err)
 	}
+	r.Queue.ahead.add(r.Name)
 	r.lanes, r.orgs, r.mine = map[string]int{}, map[string]int{}, map[string]int{}
 	r.finished, r.stopped, r.ends = make(chan struct{}, 1), make(chan struct{}), make(chan *jobEnd)
 	ctx = context.WithoutCancel(ctx)
@@ -138,9 +139,7 @@ func (r *Runner) loop(ctx context.Context) {
 	defer close(r.stopped)
 	wake := r.Queue.Bus.Subscribe(wakeSubject(r.Name), 1)
 	defer wake.Close()
-	expired := clock.NewTicker(expiry)
-	defer expired.Stop()
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(poll)
 	defer timer.Stop()
 	lost := 0 // claims in succession for which the database was unavailable
 	for {
@@ -157,22 +156,45 @@ func (r *Runner) loop(ctx context.Context) {
 		if n > 0 && err == nil && r.waitPace(ctx, looked) {
 			continue
 		}
-		timer.Reset(min(next, clock.Until(poll)))
-		select {
-		case <-ctx.Done():
-			return
-		case <-wake.C:
-		case <-r.finished:
-		case <-timer.C:
-		case <-expired.C:
-			if err := r.expire(ctx); err != nil && ctx.Err() == nil {
-				r.Log.Error("expired leases not checked", "queue", r.Name, "err", err)
-			}
-		}
-		if !r.waitPace(ctx, looked) {
+		if !r.wait(ctx, wake.C, timer, looked.Add(next)) || !r.waitPace(ctx, looked) {
 			return
 		}
 	}
+}
+
+// wait waits until the queue may have a job to claim: after a wake-up, after a job ended, when the job that is due next is due, and when
+// the database has a due job that another node wrote. It returns false if ctx has ended.
+func (r *Runner) wait(ctx context.Context, wake <-chan any, timer *time.Timer, due time.Time) bool {
+	for {
+		timer.Reset(min(max(time.Until(due), time.Millisecond), clock.Until(poll)))
+		select {
+		case <-ctx.Done():
+			return false
+		case <-wake:
+			return true
+		case <-r.finished:
+			return true
+		case <-timer.C:
+		}
+		now := r.Queue.now()
+		first, err := r.Queue.ahead.next(ctx, r.DB, r.Name, now)
+		switch {
+		case err != nil: // the claim reports it
+			return ctx.Err() == nil
+		case !time.Now().Before(due), !first.IsZero() && !first.After(now):
+			return true
+		case !first.IsZero():
+			due = earlier(due, time.Now().Add(first.Sub(now)))
+		}
+	}
+}
+
+// earlier returns the earlier of two times.
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // waitPace waits until the next look. It returns false if ctx has ended.
@@ -194,7 +216,7 @@ func (r *Runner) waitPace(ctx context.Context, looked time.Time) bool {
 func (r *Runner) claimAndRun(ctx context.Context) (int, time.Duration, error) {
 	free := r.free()
 	if free == 0 {
-		return 0, poll, nil
+		return 0, idle, nil
 	}
 	jobs, next, err := r.claim(ctx, free)
 	if err != nil {

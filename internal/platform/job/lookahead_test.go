@@ -1,0 +1,48 @@
+package job_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/job"
+)
+
+// TestLookahead_JobsOfOtherNodes: an idle node finds jobs of all its queues that another node wrote, which wakes nobody here: jobs that are
+// due, jobs that become due later, and jobs of a node whose lease has expired.
+func TestLookahead_JobsOfOtherNodes(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w := newJobQueue(t, d)
+		for _, name := range []string{"test", "other", "third"} {
+			r := &job.Runner{DB: d, Queue: w.queue, Name: name, Node: "here", Log: slog.New(slog.DiscardHandler),
+				Options: job.Options{Workers: 8, Timeout: 10 * time.Second}}
+			r.Handle("note", func(_ context.Context, j job.Job) error { w.note(text(j)); return nil })
+			w.start(r)
+		}
+		away := &job.Queue{Bus: bus.New()} // of another process
+		begun := time.Now()
+		later := begun.Add(1500 * time.Millisecond)
+		must(t, d.Tx(ctx, func(tx db.Querier) error {
+			return away.Enqueue(ctx, tx, job.Spec{Org: "org_1", Queue: "test", Kind: "note", Args: "due"},
+				job.Spec{Org: "org_1", Queue: "third", Kind: "note", Args: "later", RunAt: later},
+				job.Spec{Org: "org_1", Queue: "unknown", Kind: "note", Args: "of no queue here"})
+		}))
+		w.eventually("both jobs ran", func() bool { return w.count() == 2 })
+		if early := time.Until(later); early > 0 {
+			t.Errorf("the later job ran %v early", early)
+		}
+		must(t, d.Tx(ctx, func(tx db.Querier) error {
+			if err := away.Enqueue(ctx, tx, job.Spec{Org: "org_1", Queue: "other", Kind: "note", Args: "expired"}); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, `UPDATE jobs SET state = 1, attempt = 1, worker = 'gone', lease_until = $1 WHERE queue = 'other'`, db.At(time.Now()))
+			return err
+		}))
+		w.eventually("the job of the lost node ran", func() bool { return w.count() == 3 })
+	})
+}
