@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -29,13 +30,18 @@ func (c Call) ExternalNumber() string { return externalNumber(c.Direction, c.Fro
 // ExternalNumber returns the external number of the call, or "" if there is none.
 func (r CDR) ExternalNumber() string { return externalNumber(r.Direction, r.FromNumber, r.ToNumber) }
 
-// contactFor returns the contact of the call's external number if it is known without waiting; nil otherwise.
-func (s *Service) contactFor(ctx context.Context, n New) *event.Contact {
+// withContact returns the new call with the contact of its external number, if that is known without waiting. The contact's name becomes
+// the caller's name of an inbound call that has none.
+func (s *Service) withContact(ctx context.Context, n New) New {
 	number := externalNumber(n.Direction, n.From, n.To)
 	if s.cfg.Contacts == nil || number == "" {
-		return nil
+		return n
 	}
-	return s.cfg.Contacts.LookupContact(ctx, n.Org, number)
+	n.contact = s.cfg.Contacts.LookupContact(ctx, n.Org, number)
+	if n.contact != nil && n.Direction == Inbound {
+		n.FromName = cmp.Or(n.FromName, n.contact.Name)
+	}
+	return n
 }
 
 func contactID(c *event.Contact) db.Null {

@@ -104,7 +104,7 @@ type Party struct {
 // Begin inserts the row of a new call and publishes call.started. When it returns, the transaction is committed, but
 // a power failure within about 20 ms can lose it (db.TxRelaxed). WaitDurable waits for the disk.
 func (s *Service) Begin(ctx context.Context, n New) error {
-	n.contact = s.contactFor(ctx, n)
+	n = s.withContact(ctx, n)
 	return s.beginError(n.ID, s.cfg.DB.TxRelaxed(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) }))
 }
 
@@ -117,7 +117,7 @@ func (s *Service) WaitDurable(ctx context.Context) error { return s.cfg.DB.Sync(
 // then is called once with the result, possibly by the goroutine of the database writer. It must neither write nor
 // wait.
 func (s *Service) BeginAsync(ctx context.Context, n New, then func(error)) {
-	n.contact = s.contactFor(ctx, n)
+	n = s.withContact(ctx, n)
 	s.beginPending(ctx, n, func(err error) { then(s.beginError(n.ID, err)) })
 }
 
