@@ -136,6 +136,7 @@ func (p *consolePage) has(role, name string) (node int) {
 			var text string
 			_ = p.try(&text, "location.href + ' ' + document.body.innerText")
 			p.t.Logf("the page: %s", text)
+			p.t.Logf("elements of this role: %s", p.named(role))
 		}
 	}()
 	until(p.t, role+" "+name, pageTime, func() bool {
@@ -146,6 +147,22 @@ func (p *consolePage) has(role, name string) (node int) {
 		return len(found) > 0
 	})
 	return node
+}
+
+// named returns the names of all elements with a role, and the error of the browser, for the report of a failed test.
+func (p *consolePage) named(role string) (names []string) {
+	root, err := p.command("DOM.getDocument", map[string]any{"depth": 0})
+	if err != nil || root.Error != nil {
+		return []string{fmt.Sprint("no document: ", err, root.Error)}
+	}
+	r, err := p.command("Accessibility.queryAXTree", map[string]any{"nodeId": root.Result.Root.NodeID, "role": role})
+	if err != nil || r.Error != nil {
+		return []string{fmt.Sprint("no accessibility tree: ", err, r.Error)}
+	}
+	for _, n := range r.Result.Nodes {
+		names = append(names, fmt.Sprintf("%q ignored=%t", n.Name.Value, n.Ignored))
+	}
+	return names
 }
 
 // hasNot waits until there is no such element.
@@ -186,10 +203,15 @@ func (p *consolePage) click(role, name string) {
 // clickOnce clicks an element. It reports false if the page moved the element meanwhile, so that the click landed elsewhere.
 func (p *consolePage) clickOnce(role, name string) bool {
 	p.t.Helper()
-	p.call(p.has(role, name), `function() {
+	p.call(p.has(role, name), `async function() {
 		this.scrollIntoView({block: "center"});
-		const r = this.getBoundingClientRect();
-		window.at = {x: r.x + r.width / 2, y: r.y + r.height / 2};
+		const middle = () => { const r = this.getBoundingClientRect(); return {x: r.x + r.width / 2, y: r.y + r.height / 2}; };
+		for (let i = 0; i < 50; i++) { // a page that is being built moves its elements
+			window.at = middle();
+			await new Promise((done) => setTimeout(done, 20));
+			const now = middle();
+			if (now.x === window.at.x && now.y === window.at.y) break;
+		}
 		window.target = this;
 		window.missed = true;
 		this.addEventListener("pointerdown", () => { window.missed = false; }, {once: true, capture: true});
