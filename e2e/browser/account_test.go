@@ -21,7 +21,8 @@ import (
 // In a browser without scripts, a user chooses a password, makes a key and authorises a program. axe finds no fault
 // on any page.
 func TestAccount_SignInKeyAndAuthorization(t *testing.T) {
-	s := sharedServer(t)
+	t.Parallel()
+	s := rig.Start(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}}) // with one organisation
 	link := strings.TrimSpace(s.Command("admin", "users", "add", "ada@example.com", "--first-name", "Ada"))
 	p := &person{t: t, chromium: open(t, tone(t, "440"), link), base: "http://" + s.HTTP}
 	p.scripts(false)

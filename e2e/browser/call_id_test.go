@@ -12,6 +12,7 @@ import (
 // A page learns the id of its call from the INVITE, or from the responses to its own: X-Soniq-Call. Desk phones do not get the header. The
 // live event call.ringing names the SIP dialog.
 func TestBrowser_LearnsCallID(t *testing.T) {
+	t.Parallel()
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--web-origins", "*"}})
 	office := fixture.NewOrg(s)
 	ada, bob, carol := office.AddUser("Ada"), office.AddUser("Bob"), office.AddUser("Carol")

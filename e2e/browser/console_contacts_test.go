@@ -11,6 +11,7 @@ import (
 
 // A contact is made, found, changed and deleted. Its calls, messages, notes and facts are on its page.
 func TestConsole_Contacts(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 4*time.Minute, "a browser works with contacts, and each state is examined in three sizes and colours")
 	office := newOffice(t)
 	p, _ := openConsole(office, "agent", "/console/contacts", "440")
@@ -68,6 +69,7 @@ func TestConsole_Contacts(t *testing.T) {
 
 // A file is imported, and the page lists the lines that could not be read. Two contacts of the same person are merged.
 func TestConsole_ImportAndMerge(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 3*time.Minute, "a browser imports and merges contacts, and each state is examined in three sizes and colours")
 	office := newOffice(t)
 	p, _ := openConsole(office, "agent", "/console/contacts", "440")

@@ -16,9 +16,9 @@ import (
 
 // The link that the demo prints leads to a console that shows the call of the demo, and another one while it runs.
 func TestConsole_ShowsCallsOfDemo(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 2*time.Minute, "the two people of the demo talk for 40 seconds")
-	t.Parallel() // it mostly waits, with the others that do
-	rig.Admit(t, rig.Browser)
+	rig.Admit(t, rig.Waits) // beside the others
 	link, enter := startDemo(t)
 	p := welcome(t, regexp.MustCompile(`^http://[^/]+`).FindString(link), link, "owner of", "/console/calls", "")
 	p.shows("Completed")

@@ -10,6 +10,7 @@ import (
 // By keys alone a person finds colleagues, contacts, queues, calls by number, pages and actions. Kinds that the scopes do not allow are
 // not asked for.
 func TestConsole_Finds(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 2*time.Minute, "a browser searches, and two pages are examined in three sizes and colours")
 	office := newOffice(t)
 	p, user := openConsole(office, "agent", "/console/calls", "440")

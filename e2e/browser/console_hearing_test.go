@@ -144,6 +144,7 @@ func (p *consolePage) callBrowser(office *fixture.Org, way fixture.Carrier, answ
 
 // The page plays the caller's audio, no audio while the call is on hold, and the caller's audio again.
 func TestConsole_HearsCaller(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 90*time.Second, "a browser takes a call, and each state is heard for some seconds")
 	office := newOffice(t)
 	p, _, way := deskWithPhone(office)

@@ -12,6 +12,7 @@ import (
 // A user without a session is led to the sign-in page and back to the same address. Language and theme are kept. If the session is ended
 // elsewhere, the page says so and links to the sign-in.
 func TestConsole_SignInAndBack(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 2*time.Minute, "a browser examines several pages in three sizes and colours")
 	office := newOffice(t)
 	p, user := openConsole(office, "agent", "/console/calls?direction=inbound", "440")
@@ -66,6 +67,7 @@ func wantToneAtMost(caller *fixture.Caller, when string, hz float64, most time.D
 // An agent takes a call of a queue in the browser: the card names the caller, and Enter answers. The caller hears the agent except while
 // muted or on hold. Note, tag and outcome are in the record. Another choice of presence ends the wrap-up.
 func TestConsole_TakesQueueCall(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 3*time.Minute, "a browser takes a call and writes about it, and each state is examined in three sizes and colours")
 	rig.Both(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}}, takesQueueCall)
 }
@@ -150,6 +152,7 @@ func takesQueueCall(t *testing.T, s *rig.Server) {
 // The sound of a call plays with its words: the line that is heard is marked, a line plays from its moment, an address names a moment, and
 // keys alone are enough.
 func TestConsole_PlaysCallWithWords(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 2*time.Minute, "a call is made, transcribed, and played in a browser")
 	e := fixture.NewAIServer(t)
 	e.Meanings = map[float64]string{fixture.CallerTone: "I was charged twice for invoice 4711.", 1000: "I will send the refund today."}

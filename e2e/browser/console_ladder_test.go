@@ -12,6 +12,7 @@ import (
 // Why a call failed is found in two clicks from its page: the ladder shows the 486 of the telephone. Messages are read by mouse and by
 // keyboard, as text, and as a file for Wireshark. Who may not see signalling has no such tab.
 func TestConsole_ShowsSignalling(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, time.Minute, "a call is made, and its page is examined in three sizes and colours")
 	office := newOffice(t)
 	bob := office.AddUser("Bob")

@@ -100,6 +100,7 @@ const (
 // An agent works with text messages. One arrives while the page is open, and the answer and its delivery are seen without another load. One
 // for later is cancelled. A recipient who opted out cannot be written to. Another browser sees what has changed.
 func TestConsole_Messages(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 4*time.Minute, "two browsers exchange messages with a carrier, and each state is examined in three sizes and colours")
 	office := newOffice(t)
 	way := office.AddCarrier("", nil)
@@ -199,6 +200,7 @@ func (p *consolePage) workOnConversation(office *fixture.Org) {
 
 // A message is written to a contact by name, and to a number; the number of a conversation is called from it.
 func TestConsole_NewMessageAndCall(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 3*time.Minute, "a browser writes messages and calls, and each state is examined in three sizes and colours")
 	office := newOffice(t)
 	way := office.AddCarrier("", nil)

@@ -11,6 +11,7 @@ import (
 // An agent changes their own settings. Theme, language and ringtone come back in another browser; forwarding, mailbox and time zone are
 // what the administrator reads; a refused PIN is told at its field. The check of the microphone hears the tone of the microphone.
 func TestConsole_Profile(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 3*time.Minute, "two browsers change settings, and a page is examined in three sizes and colours")
 	office := newOffice(t)
 	office.AddUser("Bob")

@@ -12,9 +12,9 @@ import (
 )
 
 // fixedServer starts a server of the test's own that has the same address after a restart, as the page expects.
-func fixedServer(t *testing.T) *rig.Server {
+func fixedServer(t *testing.T, load rig.Load) *rig.Server {
 	t.Helper()
-	return rig.Start(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off", "--http",
+	return rig.Start(t, rig.Options{Load: load, Flags: []string{"--transcriber", "off", "--http",
 		fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t))}})
 }
 
@@ -30,9 +30,9 @@ func (p *consolePage) permit(setting string) {
 // The badge says that calls reach the browser only while they do: not without the microphone, while the server is gone, or while it does
 // not answer. A call that goes on while the server is killed and started again is heard afterwards, and so is a new one.
 func TestConsole_BadgeTellsWhatIsMissing(t *testing.T) {
-	t.Parallel() // it mostly waits, with the others that do
+	t.Parallel()
 	limit.Budget(t, 4*time.Minute, "the server must not answer for 40 seconds before the badge says so")
-	s := fixedServer(t)
+	s := fixedServer(t, rig.Waits) // beside the others
 	office := fixture.NewOrg(s)
 	p, _, way := deskWithPhone(office)
 	p.permit("denied")
@@ -60,8 +60,9 @@ func TestConsole_BadgeTellsWhatIsMissing(t *testing.T) {
 
 // A call goes on when the server is killed and started again.
 func TestConsole_CallSurvivesRestart(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 2*time.Minute, "a browser takes a call, and the server starts twice")
-	s := fixedServer(t)
+	s := fixedServer(t, rig.Browser)
 	office := fixture.NewOrg(s)
 	carol := office.AddUser("Carol")
 	desk := office.Phone(carol, fixture.CarolTone, rig.PhoneOptions{})
@@ -90,6 +91,7 @@ func (p *consolePage) extension(office *fixture.Org) string {
 
 // Without a microphone the telephone is not turned on, and the badge says why.
 func TestConsole_NoMicrophone(t *testing.T) {
+	t.Parallel()
 	s := sharedServer(t)
 	p, _ := openConsole(fixture.NewOrg(s), "agent", "/console/desk", "")
 	p.click("button", "Turn on the phone")
@@ -102,6 +104,7 @@ func TestConsole_NoMicrophone(t *testing.T) {
 // A telephone without a microphone takes no calls. Its person becomes away with the reason in words, for themselves and for colleagues, and
 // is what they chose as soon as the microphone is back. A state that the person chose stays. A desk phone keeps them available.
 func TestConsole_AwayWithoutMicrophone(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 2*time.Minute, "two browsers open the console, and the server waits for one of them three times")
 	s := sharedServer(t, "--browser-timeout", "5s", "--browser-away", "6s")
 	office := fixture.NewOrg(s)
@@ -136,6 +139,7 @@ func TestConsole_AwayWithoutMicrophone(t *testing.T) {
 
 // After a change of the network the telephone registers again, and finds new paths for the audio of its call.
 func TestConsole_NetworkChanges(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 90*time.Second, "a browser takes a call, and loses its network")
 	office := newOffice(t)
 	p, _, way := deskWithPhone(office)
@@ -168,6 +172,7 @@ func (p *consolePage) offline(is bool) {
 
 // A call whose packets are lost shows a warning in words. Both sides have the same codec, so the server passes the gaps on.
 func TestConsole_WarnsOfBadSound(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, time.Minute, "the sound of a call is measured every two seconds")
 	office := newOffice(t)
 	bob := office.AddUser("Bob")

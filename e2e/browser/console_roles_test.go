@@ -19,6 +19,7 @@ var pagesOf = map[string][]string{
 
 // Each role sees the pages of its scopes and no others, and every request of these pages is answered.
 func TestConsole_Roles(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 4*time.Minute, "a browser for each of five roles opens every page")
 	s := sharedServer(t)
 	for _, role := range []string{"viewer", "agent", "supervisor", "admin", "owner"} {
@@ -81,6 +82,7 @@ func (p *consolePage) answered() {
 // The page shows within seconds that its session was ended or its password changed elsewhere, that its user was suspended, or that the role
 // was lowered. After signing in again the user is on the same page.
 func TestConsole_SessionEndsElsewhere(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 4*time.Minute, "two browsers sign in several times")
 	rig.Both(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}}, sessionEndsElsewhere)
 }
@@ -150,6 +152,7 @@ var hostile = []string{`<img src=x onerror="window.hit=1">`, `"><script>window.h
 
 // Names and notes of outsiders are shown as text. No other page may frame the console, and a sign-in leads to no other host.
 func TestConsole_Attacks(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 3*time.Minute, "a browser opens several pages with hostile texts")
 	office := newOffice(t)
 	p, user := colleague(office, "Dana", "Reed", "admin", "/console/team", "440")

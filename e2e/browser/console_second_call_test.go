@@ -12,6 +12,7 @@ import (
 // A second call rings during a call. Answering it puts the first on hold, the person switches between both, and each hears only the one in
 // front. A second call can be declined, and when one of two ends the other comes to the front.
 func TestConsole_SecondCall(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 2*time.Minute, "a browser takes two calls, and each state is heard for some seconds")
 	office := newOffice(t)
 	bob := office.AddUser("Bob")

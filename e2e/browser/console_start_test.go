@@ -44,6 +44,7 @@ func (p *consolePage) api(method, path, body string) {
 // A new user opens the sign-in link of an empty server, chooses a password, and invites a colleague on the page Getting started. The two
 // browsers call and hear each other. The page of the call shows the recording and the words.
 func TestConsole_EmptyServerToFirstCall(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 4*time.Minute, "two browsers set a server up and call each other; the words are recognised")
 	e := fixture.NewAIServer(t)
 	e.Meanings = map[float64]string{440: "Good morning, this is Ada.", 1000: "I can hear you well."}

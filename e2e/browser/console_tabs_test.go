@@ -60,6 +60,7 @@ func (p *consolePage) waitEvent(method, text string) {
 // One tab of a browser is the telephone. Another one shows its calls and controls them. When the first is closed, the other registers, and
 // takes the next call.
 func TestConsole_OnePhoneInTwoTabs(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 90*time.Second, "a browser opens two tabs and takes two calls")
 	office := newOffice(t)
 	first, _, way := deskWithPhone(office)
@@ -110,6 +111,7 @@ func (p *consolePage) callBrowserFromList(office *fixture.Org, way fixture.Carri
 
 // Loading the page again during a call is warned of. If it happens all the same, the other side hears music, and the call comes back.
 func TestConsole_ReloadDuringCall(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 2*time.Minute, "a browser takes a call, loads its page again, and each state is heard for some seconds")
 	s := sharedServer(t, "--browser-timeout", "1m")
 	office := fixture.NewOrg(s)
@@ -137,6 +139,7 @@ func TestConsole_ReloadDuringCall(t *testing.T) {
 
 // A page that is closed during a call and does not come back: the other side hears music, and the call ends.
 func TestConsole_ClosedDuringCall(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, time.Minute, "a browser takes a call, and the server waits for its audio")
 	s := sharedServer(t, "--browser-timeout", "5s")
 	office := fixture.NewOrg(s)
@@ -154,6 +157,7 @@ func TestConsole_ClosedDuringCall(t *testing.T) {
 // TestConsole_GoneBrowserTakesNoCalls closes the page of an agent. The registration ends, queues do not ring the agent, and the presence
 // is away. When the page is open again, the agent is available. Turning the telephone off makes the agent offline.
 func TestConsole_GoneBrowserTakesNoCalls(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, time.Minute, "a browser leaves the console, and the server waits for it")
 	s := sharedServer(t, "--browser-timeout", "5s", "--browser-away", "6s")
 	office := fixture.NewOrg(s)

@@ -10,6 +10,7 @@ import (
 // Two people see each other on the team page, live: presence, the call with its time, queues. A favourite is kept on the server. A
 // supervisor chooses the presence of a member of their queue; an agent is not offered that.
 func TestConsole_Team(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 3*time.Minute, "two browsers call each other, and a page is examined in three sizes and colours")
 	office := newOffice(t)
 	dana, danaUser := openConsole(office, "supervisor", "/console/team", "440")

@@ -24,6 +24,7 @@ func signInAgain(p *consolePage, path string) *consolePage {
 
 // Two browsers list a missed call, a voicemail message and an unread text. An item that is handled in one disappears from the other.
 func TestConsole_TodoInTwoBrowsers(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 4*time.Minute, "two browsers follow calls and messages, and the list is examined in three sizes and colours")
 	rig.Both(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}}, todoInTwoBrowsers)
 }

@@ -12,6 +12,7 @@ import (
 // An agent asks a colleague first and comes back, speaks with both, removes the colleague, and hands over; then hands a call to a queue.
 // Each of the three hears exactly who they should.
 func TestConsole_TransfersCalls(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 4*time.Minute, "a browser goes through every kind of transfer, and each state is heard for some seconds")
 	office := newOffice(t)
 	carol := office.AddUser("Carol")
@@ -94,6 +95,7 @@ func (p *consolePage) askCarol(desk *rig.Phone) {
 
 // The bar says in words whether the call is recorded, and pauses the recording. If the recording is stopped elsewhere, the bar says so.
 func TestConsole_PausesRecording(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, time.Minute, "a browser takes a call")
 	office := newOffice(t)
 	office.Want(200, "PATCH", "/organization", map[string]any{"recording": map[string]any{"mode": "on", "consent": "none"}}, nil)

@@ -34,6 +34,7 @@ func leaveMessage(office *fixture.Org, way fixture.Carrier, from string, words [
 // A caller leaves a message while the page is open. It is heard with its words in step, assigned, marked as new, and deleted after a
 // question.
 func TestConsole_Voicemail(t *testing.T) {
+	t.Parallel()
 	limit.Budget(t, 4*time.Minute, "a caller leaves a message that is transcribed, and each state is examined in three sizes and colours")
 	e := fixture.NewAIServer(t)
 	e.Meanings = map[float64]string{fixture.MessageTone: "Our invoice is wrong and it is urgent, please call me back today."}

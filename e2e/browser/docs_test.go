@@ -15,6 +15,7 @@ import (
 // and operations show examples and schemas. The search finds operations, events, schemas and error codes. The page
 // requests nothing from other hosts.
 func TestReference_Offline(t *testing.T) {
+	t.Parallel()
 	s := sharedServer(t)
 	p := &reference{t: t, chromium: open(t, tone(t, "440"), "http://"+s.HTTP+"/docs#/operations/users.create", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")}
 	t.Cleanup(func() {

@@ -168,6 +168,7 @@ func firstAudio(t *testing.T, c *chromium) time.Duration {
 }
 
 func TestBrowser_OffersAndHolds(t *testing.T) {
+	t.Parallel()
 	c, l := ready(t)
 	var offer string
 	c.eval(&offer, "offer(false)")
@@ -200,6 +201,7 @@ func TestBrowser_OffersAndHolds(t *testing.T) {
 }
 
 func TestBrowser_Answers(t *testing.T) {
+	t.Parallel()
 	c, l := ready(t)
 	l.speak(t)
 	m := sdp.LocalOffer()

@@ -11,6 +11,7 @@ import (
 // A supervisor who wants to listen in a browser is called there and at no other device. If no browser is registered,
 // the request fails with the reason.
 func TestSupervision_InBrowser(t *testing.T) {
+	t.Parallel()
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")
 	ada, bob, carol := office.AddUser("Ada"), office.AddUser("Bob"), office.AddUser("Carol")

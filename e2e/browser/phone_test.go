@@ -17,7 +17,7 @@ import (
 	"soniq/internal/protocol/media/wav"
 )
 
-func TestMain(m *testing.M) { rig.MainOneByOne(m, rig.Browser) }
+func TestMain(m *testing.M) { rig.MainInLanes(m, rig.Browser) }
 
 // bundle returns the page's script with JsSIP in it.
 var bundle = sync.OnceValues(func() (string, error) {
@@ -115,6 +115,7 @@ func (p *webPhone) silent() {
 }
 
 func TestBrowser_ToBrowser(t *testing.T) {
+	t.Parallel()
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")
 	ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
@@ -140,6 +141,7 @@ func TestBrowser_ToBrowser(t *testing.T) {
 
 // A desk phone and a browser call each other, with every encryption setting of the desk phone.
 func TestBrowser_DeskPhoneBothWays(t *testing.T) {
+	t.Parallel()
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")
 	ada := office.AddUser("Ada")
@@ -182,6 +184,7 @@ func TestBrowser_DeskPhoneBothWays(t *testing.T) {
 // A supervisor at a desk phone hears both a browser and a telephone. The browser offers Opus first, and uses the
 // codec of the telephone.
 func TestSupervision_BrowserAndPhone(t *testing.T) {
+	t.Parallel()
 	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")
 	ada, bob, carol := office.AddUser("Ada"), office.AddUser("Bob"), office.AddUser("Carol")

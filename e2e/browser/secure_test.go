@@ -11,6 +11,7 @@ import (
 
 // A call between a browser over wss:// and a telephone over TLS: all traffic between them is encrypted.
 func TestSecure_WSSToTLS(t *testing.T) {
+	t.Parallel()
 	own := rig.NewCertificate(t)
 	s := rig.Start(t, rig.Options{Load: rig.Browser, Flags: append(own.ListenFlags(), "--web-origins", "*")})
 	office := s.Org("live")

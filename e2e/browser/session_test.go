@@ -11,6 +11,7 @@ import (
 // A page of the server reads, writes and follows events with the session. A request of a page at another port of the same host carries the
 // cookie too. It has no effect, although CORS allows that page to use the API.
 func TestSession_PagesOfThisServerOnly(t *testing.T) {
+	t.Parallel()
 	s := sharedServer(t, "--cors-origins", "*")
 	link := strings.TrimSpace(s.Command("admin", "users", "add", "grace@example.com", "--first-name", "Grace"))
 	p := &person{t: t, chromium: open(t, tone(t, "440"), link), base: "http://" + s.HTTP}

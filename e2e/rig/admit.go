@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -34,15 +33,13 @@ func Admit(t testing.TB, load Load) {
 		return
 	}
 	began := time.Now()
-	slots, err := admission(load)
+	leave, err := admission(load)
 	if err != nil {
 		t.Fatalf("wait for free processors: %v", err)
 	}
 	admitted := time.Now()
 	t.Cleanup(func() {
-		for _, f := range slots {
-			_ = f.Close()
-		}
+		leave()
 		cpu := admissions.remove(t.Name())
 		if err := limit.Write(t.Name(), t.Failed(), admitted.Sub(began), time.Since(admitted), cpu); err != nil {
 			t.Error(err)
@@ -50,12 +47,22 @@ func Admit(t testing.TB, load Load) {
 	})
 }
 
-// admission locks the slots of a test. It needs none if its package holds enough for one test, see MainOneByOne.
-func admission(load Load) ([]*os.File, error) {
-	if load <= reserved {
-		return nil, nil
+// admission waits until a test may run, and returns a function that gives back what the test holds. If its package holds slots, the test
+// takes a lane, or nothing if its load is smaller, see MainInLanes.
+func admission(load Load) (leave func(), err error) {
+	switch {
+	case load == reserved:
+		lanes <- struct{}{}
+		return func() { <-lanes }, nil
+	case load < reserved:
+		return func() {}, nil
 	}
-	return machine.lock(int(load), load > Browser)
+	slots, err := machine.lock(int(load), load > Browser)
+	return func() {
+		for _, f := range slots {
+			_ = f.Close()
+		}
+	}, err
 }
 
 // admissions holds the running tests of this process.

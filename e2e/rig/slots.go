@@ -23,7 +23,7 @@ type slotPool struct {
 var machine = slotPool{name: "slot", count: slotCount}
 
 // slotCount returns the slots of the machine. A machine that is four times as slow has half of them: tests wait more than they compute.
-// There are fewer of them while a package holds some, see MainOneByOne.
+// There are fewer of them while a package holds some, see MainInLanes.
 func slotCount() int {
 	count := max(int(All), int(float64(slotsPerProcessor*runtime.NumCPU())/math.Sqrt(limit.Slowness())))
 	if reserved == 0 && reservedElsewhere() {
@@ -32,18 +32,22 @@ func slotCount() int {
 	return count
 }
 
-// reserved is the load of one test for which this process holds slots. It is written before the tests run.
-var reserved Load
+// reserved is the load of the tests for which this process holds slots, and lanes has room for those that may run at once. They are written
+// before the tests run.
+var (
+	reserved Load
+	lanes    chan struct{}
+)
 
-const reservation = "one-by-one"
+const reservation = "in-lanes"
 
-// MainOneByOne calls Main for a package with tests that run one after the other. It holds the slots for one of them, with this load, until
-// all have run. Otherwise each test would wait long for its many slots. Parallel tests, which Go runs at the end, must compute little.
-// One process of the machine may hold slots in this way. In a second one each test waits for its own.
-func MainOneByOne(m *testing.M, load Load) {
+// MainInLanes calls Main for a package whose tests all need much: it holds slots for tests of this load until all have run. Otherwise each
+// test would wait long for its many slots. One such test runs at a time, or more on several fast processors. Tests with a smaller load run
+// beside them. One process of the machine may hold slots in this way. In a second one each test waits for its own.
+func MainInLanes(m *testing.M, load Load) {
 	f, err := lockFile(reservation)
 	if err == nil && syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-		reserved = load
+		reserved, lanes = load, make(chan struct{}, max(1, int(float64(runtime.NumCPU())/limit.Slowness()+0.5)))
 	}
 	Main(m) // ends the process, which frees the lock
 }

@@ -98,6 +98,9 @@ func compareResults(t *testing.T, a, b *memory.Service, queries []query, change 
 
 func TestDatabaseIndexes_SameResultsAsInMemory(t *testing.T) {
 	t.Parallel()
+	if os.Getenv("SONIQ_TEST_POSTGRES") != "" {
+		t.Skip("it has a database of its own, and runs with the tests on SQLite")
+	}
 	d := pglite(t)
 	ctx := context.Background()
 	docs, queries := evaluation(t)
