@@ -148,7 +148,9 @@ func TestPersonExport_EverythingOfOneNumber(t *testing.T) {
 		h.server.Do(optest.Admin("org_other"), "GET", "/memory/exports/"+id+"/file", nil).Want(404)
 		h.server.Do(access.Principal{OrgID: h.org, KeyID: "key_1", Scopes: []access.Scope{access.CallsRead}}, "POST", "/memory/exports",
 			map[string]any{"phone": exportedNumber}).Want(403)
-		h.server.Do(admin, "POST", "/memory/exports", map[string]any{"phone": "reception"}).Want(404)
+		for _, text := range []string{"reception", "101", "sip:101@example.com"} {
+			h.server.Do(admin, "POST", "/memory/exports", map[string]any{"phone": text}).Refused("validation_failed", "phone invalid_e164")
+		}
 
 		h.server.Do(admin, "DELETE", "/memory/callers/%2B5491123456789", nil).Want(202)
 		h.waitExport(admin, id, "expired") // the erasure ends earlier exports

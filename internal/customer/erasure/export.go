@@ -85,7 +85,7 @@ type PersonExportFileIn struct {
 // startExport stores an export and enqueues the job that writes its file.
 func (s *Service) startExport(ctx context.Context, in *PersonExportIn) (*op.Out[PersonExport], error) {
 	org := access.Org(ctx)
-	phone, err := s.externalNumber(ctx, org, in.Body.Phone)
+	phone, err := s.externalNumber(ctx, org, in.Body.Phone, op.Invalid(op.Field("phone", "invalid_e164", "not a telephone number")))
 	if err != nil {
 		return nil, err
 	}

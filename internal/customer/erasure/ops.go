@@ -35,7 +35,7 @@ type Erasure struct {
 // erase counts the data about a number and starts its erasure. Data under legal hold is kept and not counted.
 func (s *Service) erase(ctx context.Context, in *EraseIn) (*op.Out[Erasure], error) {
 	org := access.Org(ctx)
-	phone, err := s.externalNumber(ctx, org, in.Phone)
+	phone, err := s.externalNumber(ctx, org, in.Phone, op.NotFound("caller: not a telephone number"))
 	if err != nil {
 		return nil, err
 	}
@@ -71,14 +71,14 @@ func (s *Service) Begin(ctx context.Context, tx db.Querier, org, phone, reason, 
 		UniqueKey: eraseKind + " " + e.ID})
 }
 
-// externalNumber parses a number. It returns an error if the number belongs to the organisation.
-func (s *Service) externalNumber(ctx context.Context, org, text string) (string, error) {
+// externalNumber parses a number. It returns unknown if the text is no number, and an error if the number belongs to the organisation.
+func (s *Service) externalNumber(ctx context.Context, org, text string, unknown error) (string, error) {
 	phone, ok, err := s.cfg.Numbers.ParseNumber(ctx, org, text)
 	if err != nil {
 		return "", err
 	}
 	if !ok {
-		return "", op.NotFound("caller: not a telephone number")
+		return "", unknown
 	}
 	for _, spelling := range number.AllSpellings([]string{phone}) {
 		own, err := s.cfg.Numbers.IsOwnNumber(ctx, org, spelling)
