@@ -41,15 +41,19 @@ func (p *consolePage) checked(name string) {
 	p.picture(name + "-light")
 }
 
-// fits fails if the page scrolls sideways, and names the first element that is outside of the window.
+// fits waits until the page does not scroll sideways, because it places open menus anew after the size of the window changes. Otherwise it
+// fails, and names the first element that is outside of the window.
 func (p *consolePage) fits(at string) {
 	p.t.Helper()
 	var wide struct {
 		Scroll, Window int
 		Element        string
 	}
-	p.eval(&wide, `(() => { const e = [...document.querySelectorAll("body *")].find((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, [role=tablist], svg, .hidden"));
-		return {Scroll: document.documentElement.scrollWidth, Window: innerWidth, Element: e ? e.outerHTML.slice(0, 200) : ""}; })()`)
+	p.eval(&wide, `(async () => {
+		for (let i = 0; i < 100 && document.documentElement.scrollWidth > innerWidth; i++) await new Promise((done) => setTimeout(done, 50));
+		const e = [...document.querySelectorAll("body *")].find((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, [role=tablist], svg, .hidden"));
+		return {Scroll: document.documentElement.scrollWidth, Window: innerWidth, Element: e ? e.outerHTML.slice(0, 200) : ""};
+	})()`)
 	if wide.Scroll > wide.Window {
 		p.t.Errorf("%s: the page scrolls sideways: %+v", at, wide)
 	}

@@ -200,7 +200,8 @@ func (p *consolePage) click(role, name string) {
 	p.t.Fatalf("%s %s moves: no click lands on it", role, name)
 }
 
-// clickOnce clicks an element. It reports false if the page moved the element meanwhile, so that the click landed elsewhere.
+// clickOnce clicks an element. It reports false if the page moved or replaced the element meanwhile, so that the click landed elsewhere. A
+// button may open something above itself when it is pressed, or be removed when it is released.
 func (p *consolePage) clickOnce(role, name string) bool {
 	p.t.Helper()
 	p.call(p.has(role, name), `async function() {
@@ -213,8 +214,8 @@ func (p *consolePage) clickOnce(role, name string) bool {
 			if (now.x === window.at.x && now.y === window.at.y) break;
 		}
 		window.target = this;
-		window.missed = true;
-		this.addEventListener("pointerdown", () => { window.missed = false; }, {once: true, capture: true});
+		window.got = {};
+		for (const kind of ["pointerdown", "pointerup", "click"]) this.addEventListener(kind, () => { window.got[kind] = true; }, {once: true, capture: true});
 	}`)
 	var at struct{ X, Y float64 }
 	p.eval(&at, "window.at")
@@ -227,13 +228,9 @@ func (p *consolePage) clickOnce(role, name string) bool {
 			p.t.Fatal(err, r.Error)
 		}
 	}
-	var moved bool
-	err := p.try(&moved, `(() => {
-		if (!window.missed || !window.target.isConnected) return false;
-		const r = window.target.getBoundingClientRect();
-		return r.x + r.width / 2 !== window.at.x || r.y + r.height / 2 !== window.at.y;
-	})()`)
-	return err != nil || !moved // the click may have opened another page
+	var hit bool
+	err := p.try(&hit, `window.got.click || !!window.got.pointerdown && (!!window.got.pointerup || window.target.isConnected)`)
+	return err != nil || hit // the click may have opened another page
 }
 
 // types waits for a field, focuses it, and types a text.
