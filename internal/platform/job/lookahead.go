@@ -50,8 +50,9 @@ func (l *lookahead) next(ctx context.Context, d *db.DB, queue string, now time.T
 	return first[queue], nil
 }
 
-// firstJobsOf completes the statement of firstJobs with the list of queues. The last row is the earliest end of a lease.
+// firstJobsOf returns the statement of firstJobs for a number of queues. The last row is the earliest end of a lease.
 func firstJobsOf(queues int) string {
+	// tenant: work is claimed for all organisations
 	return `SELECT v.column1, (SELECT min(j.run_at) FROM jobs j WHERE j.queue = v.column1 AND j.state = 0)
 		FROM (VALUES ` + db.Values(1, queues, "") + `) AS v
 		UNION ALL SELECT '', (SELECT min(j.lease_until) FROM jobs j WHERE j.state = 1)`
@@ -64,7 +65,6 @@ func firstJobs(ctx context.Context, tx db.Querier, queues []string) (first map[s
 	for _, q := range queues {
 		args = append(args, q)
 	}
-	// tenant: work is claimed for all organisations
 	rows, err := tx.Query(ctx, firstJobsOf(len(queues)), args...)
 	if err != nil {
 		return nil, lease, fmt.Errorf("find next jobs: %w", err)
