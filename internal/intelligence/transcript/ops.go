@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -149,16 +150,30 @@ func (s *Service) setLiveSegments(ctx context.Context, org string, t *Transcript
 	return nil
 }
 
-// SummaryOf returns the note of a call. The error is a not_found for a call without one.
+// SummaryOf returns the note of a call. It is pending as soon as the call has a transcript. The error is a not_found for a call without one.
 func (s *Service) SummaryOf(ctx context.Context, org, callID string) (*Summary, error) {
 	sum, _, err := summaryOf(ctx, s.cfg.DB.Read(ctx), org, callID)
 	if db.IsNone(err) {
-		return nil, op.NotFound("summary of this call")
+		return s.pendingSummary(ctx, org, callID)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read note of %s: %w", callID, err)
 	}
 	return &sum, nil
+}
+
+// pendingSummary returns the note of a call whose transcript is not stored yet.
+func (s *Service) pendingSummary(ctx context.Context, org, callID string) (*Summary, error) {
+	t, err := s.liveTranscript(ctx, org, callID)
+	if missing := (*op.Error)(nil); errors.As(err, &missing) {
+		return nil, op.NotFound("summary of this call")
+	}
+	if err != nil {
+		return nil, err
+	}
+	sum := &Summary{CallID: callID, Status: Pending, Language: t.Language, CreatedAt: t.CreatedAt, Embedding: Embedding{Status: embeddingPending}}
+	sum.setNote(Note{})
+	return sum, nil
 }
 
 func (s *Service) transcriptOf(ctx context.Context, in *OfCallIn) (*huma.StreamResponse, error) {

@@ -326,7 +326,13 @@ func TestOf_CallInProgress(t *testing.T) {
 	if err != nil || tr.Status != transcript.InProgress || tr.Text != "Caller: "+scriptLines[0] || !strings.HasPrefix(tr.ID, "trn_") {
 		t.Errorf("live transcript is %+v, %v", tr, err)
 	}
+	if note, err := h.service.SummaryOf(ctx, "org_a", "call_9"); err != nil || note.Status != transcript.Pending || note.CallID != "call_9" {
+		t.Errorf("note of a call in progress is %+v, %v", note, err)
+	}
 	if _, err := h.service.Of(ctx, "org_b", "call_9"); err == nil {
 		t.Error("another organisation sees the call")
+	}
+	if _, err := h.service.SummaryOf(ctx, "org_b", "call_9"); err == nil {
+		t.Error("another organisation sees its note")
 	}
 }
