@@ -77,3 +77,21 @@ func TestRedaction_WordsAndTurns(t *testing.T) {
 		}
 	})
 }
+
+// noRedaction are Policies that remove nothing. They fail if their context has ended, as a database does.
+type noRedaction struct{}
+
+func (noRedaction) Redaction(ctx context.Context, _ string) (redact.Policy, error) {
+	return redact.Policy{}, ctx.Err()
+}
+
+// The caller's last words are stored after the call, and keep their numbers if the organisation removes none.
+func TestRedaction_AfterHangup(t *testing.T) {
+	t.Parallel()
+	s := New(Config{Log: slog.New(slog.DiscardHandler), Synthesizer: mute{}, Redactions: noRedaction{}})
+	ctx, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	if p := s.policy(ctx, "org_1"); len(p.Kinds) > 0 {
+		t.Errorf("after the call the organisation removes %v", p.Kinds)
+	}
+}

@@ -102,9 +102,10 @@ func (d *utteranceLog) release(complete []redact.Passage) {
 	}
 }
 
-// policy returns what an organisation removes from stored words. If that cannot be read, every number is removed.
+// policy returns what an organisation removes from stored words. If that cannot be read, every number is removed. The end of the call does
+// not cancel it, because the caller's last words are stored after it.
 func (s *Service) policy(ctx context.Context, org string) redact.Policy {
-	p, err := s.cfg.Redactions.Redaction(ctx, org)
+	p, err := s.cfg.Redactions.Redaction(context.WithoutCancel(ctx), org)
 	if err != nil {
 		s.cfg.Log.Warn("redaction of an organisation not read: all numbers are removed", "org", org, "err", err)
 		return redact.Policy{Kinds: redact.Kinds}
