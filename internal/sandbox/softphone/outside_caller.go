@@ -50,6 +50,13 @@ func (l *ActiveCall) Play(ctx context.Context, c *clip.Clip) {
 // Listen calls f with each 20 ms of received audio at 8 kHz. Nil stops it. f must not block.
 func (l *ActiveCall) Listen(f func(pcm []int16)) { l.stream.OnAudio(f) }
 
+// Feed returns audio of 8 kHz that is sent as it is written. Silence is sent while there is none.
+func (l *ActiveCall) Feed() *media.InjectedAudio {
+	f := media.NewInjectedAudio(8000)
+	l.stream.PlayInjected(f)
+	return f
+}
+
 // Press sends digits: as RFC 4733 events if the other side accepts them, else as tones.
 func (l *ActiveCall) Press(ctx context.Context, digits string) error {
 	return l.stream.SendDTMF(ctx, digits, media.DTMFOptions{Inband: !l.stream.TakesEvents()})
