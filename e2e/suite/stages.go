@@ -109,7 +109,7 @@ func (s *suite) unit(all []testPackage) {
 }
 
 // longest names packages whose tests mostly wait, or take long. They start first, so that no other package has to wait for them at
-// the end. The tests of e2e/browser run one after the other.
+// the end.
 var longest = []string{"soniq/e2e/browser", "soniq/e2e/api", "soniq/e2e/call", "soniq/e2e/command", "soniq/e2e/crash", "soniq/e2e/mcp",
 	"soniq/e2e/attack", "soniq/e2e/speech", "soniq/e2e/voiceagent", "soniq/e2e/trunk",
 	"soniq/internal/intelligence/memory", "soniq/internal/telephony/call", "soniq/internal/telephony/number",
@@ -136,8 +136,8 @@ func (s *suite) raceTests(nice int, all []testPackage, flags ...string) *exec.Cm
 	return c
 }
 
-// unitEngine runs the tests of the engine without the race detector, at the usual priority and beside the static checks only. Recognition
-// lowers its own priority: beside end-to-end tests it would not start within its time limit.
+// unitEngine runs the tests of the engine without the race detector, at the usual priority, before the end-to-end tests. Recognition
+// lowers its own priority: beside those it would not start within its time limit.
 func (s *suite) unitEngine(all []testPackage) {
 	p := s.begin(unitEngine, total(all))
 	defer p.end()

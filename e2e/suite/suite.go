@@ -51,12 +51,16 @@ func (s *suite) test() {
 		return
 	}
 	built := false
-	s.both(func() { s.realTime("real-time", all.realtime) }, func() { built = s.buildTests(all) })
+	s.both(func() { s.realTime("real-time", all.realtime) }, func() {
+		if built = s.buildTests(all); built {
+			s.check()
+		}
+	})
 	if !built {
 		return
 	}
-	s.both(func() { s.unitEngine(all.engine) }, s.check)
 	s.both(func() {
+		s.unitEngine(all.engine)
 		s.both(func() { s.endToEnd(all.e2e) }, func() { s.realTime("punctual", all.punctual) })
 	}, func() {
 		s.both(func() { s.unit(all.unit) }, func() {
