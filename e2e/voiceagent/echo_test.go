@@ -61,6 +61,7 @@ func (x *echoingCaller) hear(pcm []int16) {
 // voice and the recogniser are the built-in ones.
 //
 // https://github.com/pipecat-ai/pipecat/issues/1771
+// https://github.com/innate-inc/innate-os/pull/610
 func TestVoiceAgent_CallerWithLoudspeaker(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 90*time.Second, "a greeting and long answers are spoken")

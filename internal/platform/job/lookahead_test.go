@@ -3,10 +3,12 @@ package job_test
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"soniq/internal/platform/bus"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/job"
@@ -45,4 +47,29 @@ func TestLookahead_JobsOfOtherNodes(t *testing.T) {
 		}))
 		w.eventually("the job of the lost node ran", func() bool { return w.count() == 3 })
 	})
+}
+
+// TestLookahead_ClockJumps: a machine that slept runs what is due when it wakes up, and a clock that is set back delays nothing more than
+// the time that it was set back.
+//
+// https://github.com/node-schedule/node-schedule/issues/632
+// https://github.com/agronholm/apscheduler/issues/351
+// https://github.com/mbenkmann/limux-gosa-test/issues/20
+func TestLookahead_ClockJumps(t *testing.T) {
+	t.Parallel()
+	var ahead atomic.Int64 // of the machine's clock
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	w := newJobQueue(t, dbtest.SQLite(t))
+	w.queue.Clock = clock.Func(now)
+	w.start(w.runner("here"))
+	w.add(job.Spec{Args: "after the sleep", RunAt: now().Add(2 * time.Hour)}, job.Spec{Args: "much later", RunAt: now().Add(4 * time.Hour)})
+	ahead.Store(int64(3 * time.Hour))
+	w.eventually("the job that became due during the sleep ran", func() bool { return w.count() == 1 })
+	w.add(job.Spec{Args: "soon", RunAt: now().Add(300 * time.Millisecond)})
+	ahead.Add(-int64(time.Second))
+	early := now().Add(1300 * time.Millisecond)
+	w.eventually("the job ran after the clock was set back", func() bool { return w.count() == 2 })
+	if now().Before(early.Add(-50 * time.Millisecond)) {
+		t.Errorf("the job ran %v early", early.Sub(now()))
+	}
 }

@@ -12,6 +12,9 @@ import (
 
 // TestContact_NamesCaller: the lookup may find the caller after the name was asked for, and before the call is stored. The contact's name is
 // then the caller's name of an inbound call, unless the caller sent one.
+//
+// https://github.com/HenriDellal/emerald-dialer/issues/96
+// https://github.com/ringcentral/ringcentral-embeddable/issues/77
 func TestContact_NamesCaller(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
