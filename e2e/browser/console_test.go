@@ -213,9 +213,16 @@ func (p *consolePage) clickOnce(role, name string) bool {
 			const now = middle();
 			if (now.x === window.at.x && now.y === window.at.y) break;
 		}
-		window.target = this;
-		window.got = {};
-		for (const kind of ["pointerdown", "pointerup", "click"]) this.addEventListener(kind, () => { window.got[kind] = true; }, {once: true, capture: true});
+		const text = (e) => e.getAttribute("aria-label") ?? e.innerText, mine = text(this);
+		const isMine = (e) => this.contains(e) || text(e.closest(this.tagName) ?? e) === mine; // it may be drawn anew
+		const got = {};
+		window.landed = () => {
+			const now = middle(), stays = this.isConnected && now.x === window.at.x && now.y === window.at.y;
+			return stays || !!got.click || !!got.pointerdown && (got.pointerdown === got.pointerup || got.pointerdown.isConnected);
+		};
+		for (const kind of ["pointerdown", "pointerup", "click"]) {
+			document.addEventListener(kind, (e) => { got[kind] = isMine(e.target) && e.target; }, {once: true, capture: true});
+		}
 	}`)
 	var at struct{ X, Y float64 }
 	p.eval(&at, "window.at")
@@ -229,7 +236,7 @@ func (p *consolePage) clickOnce(role, name string) bool {
 		}
 	}
 	var hit bool
-	err := p.try(&hit, `window.got.click || !!window.got.pointerdown && (!!window.got.pointerup || window.target.isConnected)`)
+	err := p.try(&hit, "window.landed()")
 	return err != nil || hit // the click may have opened another page
 }
 
