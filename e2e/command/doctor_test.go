@@ -25,6 +25,14 @@ func TestDoctor_Healthy(t *testing.T) {
 		t.Errorf("beside a running server: exit %d: %s", beside.code, beside.out)
 	}
 	says(t, beside.out, "runs on it", s.HTTP, s.SIP, "0 call(s) in progress", "SQLite is in use")
+	if strings.Contains(beside.out, "redaction_failed") {
+		t.Errorf("recordings without redaction: %s", beside.out)
+	}
+	s.Org("live").Want(200, "PATCH", "/organization", map[string]any{"redaction": map[string]any{"kinds": []string{"card"}, "audio": true}}, nil)
+	const fails = "numbers are to be removed from them: transcription is switched off"
+	says(t, soniq(t, nil, "doctor", "--data", data, "--transcriber", "off").out, "redaction_failed", fails)
+	s.Stop()
+	says(t, soniq(t, nil, "doctor", "--data", data, "--transcriber", "off").out, "no soniq runs on it", "redaction_failed", fails)
 }
 
 func TestDoctor_Problems(t *testing.T) {

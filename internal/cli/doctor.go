@@ -21,6 +21,7 @@ import (
 	"soniq/internal/config"
 	"soniq/internal/contactcenter/flow"
 	"soniq/internal/control"
+	"soniq/internal/identity/org"
 	"soniq/internal/intelligence/engine/speech"
 	"soniq/internal/intelligence/speechmodel"
 	"soniq/internal/intelligence/transcript"
@@ -115,6 +116,7 @@ func (d *doctor) running(ctx context.Context) bool {
 		Unreachable        []trunk.UnreachableExtension     `json:"unreachable_extensions"`
 		Silent             []smscarrier.FailingCarrier      `json:"sms_carriers"`
 		Unspoken           []flow.Unspoken                  `json:"unspoken"`
+		Unredactable       []org.UnredactableAudio          `json:"unredactable_audio"`
 		Clock              string                           // reason why the clock is not trusted; "" if it is
 		Restored           string                           // notice of a restored copy that is not confirmed; "" if it is none
 	}
@@ -127,6 +129,7 @@ func (d *doctor) running(ctx context.Context) bool {
 	d.extensions(s.Unreachable)
 	d.carriers(s.Silent)
 	d.unspoken(s.Unspoken)
+	d.unredactable(s.Unredactable)
 	d.restored(s.Restored)
 	d.clock(s.Clock)
 	return true

@@ -84,7 +84,8 @@ func (d *doctor) stored(ctx context.Context, x *db.DB) {
 	unreachable, other := trunks.UnreachableExtensions(ctx)
 	unspoken, third := flow.UnspokenTexts(ctx, x.Read(ctx), orgs, d.canSpeak)
 	doubt, fifth := d.clockDoubt(ctx, x)
-	if err = errors.Join(err, other, third, fourth, fifth); err != nil {
+	unredactable, sixth := orgs.UnredactableAudio(ctx, d.notUnderstood)
+	if err = errors.Join(err, other, third, fourth, fifth, sixth); err != nil {
 		d.bad(err.Error(), "check the rights of the database user")
 		return
 	}
@@ -94,6 +95,7 @@ func (d *doctor) stored(ctx context.Context, x *db.DB) {
 	d.extensions(unreachable)
 	d.recordings(ctx, orgs)
 	d.unspoken(unspoken)
+	d.unredactable(unredactable)
 }
 
 // databaseRemedy returns the remedy for a database that was refused.

@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"soniq/internal/contactcenter/flow"
+	"soniq/internal/identity/org"
 	"soniq/internal/intelligence/engine/speech"
+	"soniq/internal/intelligence/transcript"
 )
 
 // canSpeak returns the reason if the configured engine cannot speak a text, else "". It returns "" too if the engine does not tell.
@@ -29,5 +31,25 @@ func (d *doctor) unspoken(all []flow.Unspoken) {
 		}
 		d.hint(fmt.Sprintf("language_not_spoken: callers do not hear a text at node %s of flow %s (%s): %s", x.Fault.NodeID, x.FlowID, x.Org,
 			x.Fault.Message), "give the prompt an audio_id or another lang, or set --voice to an engine that speaks the language")
+	}
+}
+
+// notUnderstood returns why speech is not recognised with the configured engine; "" if it is, or if the engine does not tell.
+func (d *doctor) notUnderstood(string) string {
+	if d.config.Transcriber == "off" {
+		return transcript.ErrDisabled.Error()
+	}
+	return ""
+}
+
+// unredactable prints organisations whose recordings all fail, because numbers are to be removed from them and no words are recognised.
+func (d *doctor) unredactable(all []org.UnredactableAudio) {
+	for i, x := range all {
+		if i == maxNamed {
+			d.hint(fmt.Sprintf("and %d more organisations whose recordings fail", len(all)-i), "read redaction of GET /organization")
+			return
+		}
+		d.hint(fmt.Sprintf("redaction_failed: recordings of %s (%s) fail, because numbers are to be removed from them: %s", x.Name, x.Org, x.Reason),
+			"set --transcriber to an engine that knows the language, or redaction.audio of the organisation to false")
 	}
 }

@@ -160,7 +160,12 @@ func (s *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	unredactable, err := s.Platform.orgs.UnredactableAudio(ctx, s.Platform.notUnderstood)
+	if err != nil {
+		return nil, err
+	}
 	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "unspoken": unspoken,
+		"unredactable_audio":     unredactable,
 		"restored":               s.Platform.copied.Notice(),
 		"clock":                  reasonOf(s.Platform.clock.MayDelete()),
 		"unreachable_extensions": unreachable, "http": s.HTTPAddr(),

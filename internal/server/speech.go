@@ -164,6 +164,14 @@ func (d memoryDependencies) RecordingURL(org, id string) string {
 	return d.p.recordings.AudioURL(id, o.Sandbox())
 }
 
+// notUnderstood returns why speech in a language is not recognised; "" if it is, or if the engine cannot tell.
+func (p *Platform) notUnderstood(language string) string {
+	if p.engines.listener == nil {
+		return transcript.ErrDisabled.Error()
+	}
+	return reasonOf(transcript.CheckLanguage(p.engines.listener, language))
+}
+
 // startRecognizer starts the workers of a recogniser. Nil starts none.
 func (p *Platform) startRecognizer(l transcript.Recognizer) {
 	if l == nil {

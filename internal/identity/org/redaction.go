@@ -15,3 +15,25 @@ func (s *Service) Redaction(ctx context.Context, org string) (redact.Policy, err
 	}
 	return o.Settings.Redaction.policy().In(o.Language), nil
 }
+
+// UnredactableAudio is an organisation whose recordings cannot be published: numbers are to be removed from them, and nothing understands
+// where they are.
+type UnredactableAudio struct{ Org, Name, Reason string }
+
+// UnredactableAudio returns the organisations whose calls nothing understands although numbers are to be removed from recordings. check
+// returns why speech in a language is not recognised, or "".
+func (s *Service) UnredactableAudio(ctx context.Context, check func(language string) string) (all []UnredactableAudio, err error) {
+	list, err := s.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list organisations: %w", err)
+	}
+	for _, o := range list {
+		if !o.Redaction.policy().Audio {
+			continue
+		}
+		if why := check(o.Language); why != "" {
+			all = append(all, UnredactableAudio{o.ID, o.Name, why})
+		}
+	}
+	return all, nil
+}

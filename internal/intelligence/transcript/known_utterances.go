@@ -91,7 +91,7 @@ func (s *Service) allSegments(ctx context.Context, org string, t Transcript) (ou
 	if len(parts) > 0 {
 		zero = parts[0].StartedAt
 	}
-	if _, missing := AsMissingDependency(failed); missing || errors.Is(failed, errDisabled) || errors.Is(failed, errNoFile) ||
+	if _, missing := AsMissingDependency(failed); missing || errors.Is(failed, ErrDisabled) || errors.Is(failed, errNoFile) ||
 		errors.Is(failed, ErrTooShort) {
 		failed = nil // the known utterances are the complete transcript
 	}

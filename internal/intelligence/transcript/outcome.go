@@ -15,7 +15,7 @@ func (s *Service) setOutcome(t *Transcript, segments []Segment, err error, last 
 	case foreign:
 		segments = nil // words of another language mean nothing
 		t.skip(SkippedLanguage, event.NewFault(SkippedLanguage, missing))
-	case errors.Is(err, errDisabled):
+	case errors.Is(err, ErrDisabled):
 		t.skip(SkippedDisabled, nil)
 	case errors.Is(err, ErrTooShort):
 		t.skip(SkippedTooShort, nil)

@@ -109,7 +109,7 @@ func (s *Service) transcribe(ctx context.Context, j job.Job, callID string) (Tra
 // why a part is missing.
 func (s *Service) segments(ctx context.Context, org string, t Transcript) ([]Segment, error) {
 	if s.cfg.Pool == nil {
-		return nil, errDisabled
+		return nil, ErrDisabled
 	}
 	if err := CheckLanguage(s.cfg.Recognizer, t.Language); err != nil {
 		return nil, err
@@ -164,10 +164,10 @@ func (s *Service) partSegments(ctx context.Context, p recording.Part, language s
 	return again, err
 }
 
-var (
-	errDisabled = errors.New("transcription is switched off")
-	errNoFile   = errors.New("the call has no recording")
-)
+// ErrDisabled is returned if transcription is switched off.
+var ErrDisabled = errors.New("transcription is switched off")
+
+var errNoFile = errors.New("the call has no recording")
 
 // readRecording recognises a recording from its beginning.
 func (s *Service) readRecording(ctx context.Context, p recording.Part, language string, v Vocabulary) ([]Segment, error) {

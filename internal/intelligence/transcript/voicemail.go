@@ -117,7 +117,7 @@ func (s *Service) saveMessageTranscript(ctx context.Context, tx db.Querier, org 
 
 func (s *Service) readMessage(ctx context.Context, sound io.ReadSeeker, size int64, language string, v Vocabulary) ([]Segment, error) {
 	if s.cfg.Pool == nil {
-		return nil, errDisabled
+		return nil, ErrDisabled
 	}
 	if err := CheckLanguage(s.cfg.Recognizer, language); err != nil {
 		return nil, err
