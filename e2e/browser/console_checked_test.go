@@ -51,7 +51,8 @@ func (p *consolePage) fits(at string) {
 	}
 	p.eval(&wide, `(async () => {
 		for (let i = 0; i < 100 && document.documentElement.scrollWidth > innerWidth; i++) await new Promise((done) => setTimeout(done, 50));
-		const e = [...document.querySelectorAll("body *")].find((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, [role=tablist], svg, .hidden"));
+		const scrolls = ".scroll, [role=tablist], svg, .hidden", right = (e) => e.getBoundingClientRect().right;
+		const e = [...document.querySelectorAll("body *")].find((e) => right(e) > innerWidth + 1 && !e.closest(scrolls));
 		return {Scroll: document.documentElement.scrollWidth, Window: innerWidth, Element: e ? e.outerHTML.slice(0, 200) : ""};
 	})()`)
 	if wide.Scroll > wide.Window {

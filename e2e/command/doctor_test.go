@@ -28,7 +28,8 @@ func TestDoctor_Healthy(t *testing.T) {
 	if strings.Contains(beside.out, "redaction_failed") {
 		t.Errorf("recordings without redaction: %s", beside.out)
 	}
-	s.Org("live").Want(200, "PATCH", "/organization", map[string]any{"redaction": map[string]any{"kinds": []string{"card"}, "audio": true}}, nil)
+	redaction := map[string]any{"kinds": []string{"card"}, "audio": true}
+	s.Org("live").Want(200, "PATCH", "/organization", map[string]any{"redaction": redaction}, nil)
 	const fails = "numbers are to be removed from them: transcription is switched off"
 	says(t, soniq(t, nil, "doctor", "--data", data, "--transcriber", "off").out, "redaction_failed", fails)
 	s.Stop()

@@ -84,7 +84,7 @@ func (d *doctor) stored(ctx context.Context, x *db.DB) {
 	unreachable, other := trunks.UnreachableExtensions(ctx)
 	unspoken, third := flow.UnspokenTexts(ctx, x.Read(ctx), orgs, d.canSpeak)
 	doubt, fifth := d.clockDoubt(ctx, x)
-	unredactable, sixth := orgs.UnredactableAudio(ctx, d.notUnderstood)
+	unredactable, sixth := orgs.UnredactableAudio(ctx, d.notRecognised)
 	if err = errors.Join(err, other, third, fourth, fifth, sixth); err != nil {
 		d.bad(err.Error(), "check the rights of the database user")
 		return

@@ -34,8 +34,8 @@ func (d *doctor) unspoken(all []flow.Unspoken) {
 	}
 }
 
-// notUnderstood returns why speech is not recognised with the configured engine; "" if it is, or if the engine does not tell.
-func (d *doctor) notUnderstood(string) string {
+// notRecognised returns the reason if the configured engine recognises no speech, else "". It returns "" too if the engine does not tell.
+func (d *doctor) notRecognised(string) string {
 	if d.config.Transcriber == "off" {
 		return transcript.ErrDisabled.Error()
 	}
@@ -49,7 +49,8 @@ func (d *doctor) unredactable(all []org.UnredactableAudio) {
 			d.hint(fmt.Sprintf("and %d more organisations whose recordings fail", len(all)-i), "read redaction of GET /organization")
 			return
 		}
-		d.hint(fmt.Sprintf("redaction_failed: recordings of %s (%s) fail, because numbers are to be removed from them: %s", x.Name, x.Org, x.Reason),
+		d.hint(fmt.Sprintf("redaction_failed: recordings of %s (%s) fail, because numbers are to be removed from them: %s", x.Name, x.Org,
+			x.Reason),
 			"set --transcriber to an engine that knows the language, or redaction.audio of the organisation to false")
 	}
 }

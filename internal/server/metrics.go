@@ -160,7 +160,7 @@ func (s *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	unredactable, err := s.Platform.orgs.UnredactableAudio(ctx, s.Platform.notUnderstood)
+	unredactable, err := s.Platform.orgs.UnredactableAudio(ctx, s.Platform.notRecognised)
 	if err != nil {
 		return nil, err
 	}

@@ -164,8 +164,8 @@ func (d memoryDependencies) RecordingURL(org, id string) string {
 	return d.p.recordings.AudioURL(id, o.Sandbox())
 }
 
-// notUnderstood returns why speech in a language is not recognised; "" if it is, or if the engine cannot tell.
-func (p *Platform) notUnderstood(language string) string {
+// notRecognised returns the reason if speech in a language is not recognised, else "". It returns "" too if the engine cannot tell.
+func (p *Platform) notRecognised(language string) string {
 	if p.engines.listener == nil {
 		return transcript.ErrDisabled.Error()
 	}

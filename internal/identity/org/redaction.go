@@ -16,12 +16,12 @@ func (s *Service) Redaction(ctx context.Context, org string) (redact.Policy, err
 	return o.Settings.Redaction.policy().In(o.Language), nil
 }
 
-// UnredactableAudio is an organisation whose recordings cannot be published: numbers are to be removed from them, and nothing understands
-// where they are.
+// UnredactableAudio is an organisation that removes numbers from recordings, on a node that recognises no speech in its language. All its
+// recordings fail.
 type UnredactableAudio struct{ Org, Name, Reason string }
 
-// UnredactableAudio returns the organisations whose calls nothing understands although numbers are to be removed from recordings. check
-// returns why speech in a language is not recognised, or "".
+// UnredactableAudio returns the organisations that remove numbers from recordings and whose language is not recognised. check returns the
+// reason why speech in a language is not recognised, or "".
 func (s *Service) UnredactableAudio(ctx context.Context, check func(language string) string) (all []UnredactableAudio, err error) {
 	list, err := s.List(ctx)
 	if err != nil {

@@ -99,7 +99,7 @@ func compareResults(t *testing.T, a, b *memory.Service, queries []query, change 
 func TestDatabaseIndexes_SameResultsAsInMemory(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("SONIQ_TEST_POSTGRES") != "" {
-		t.Skip("it has a database of its own, and runs with the tests on SQLite")
+		t.Skip("it starts a PostgreSQL of its own: the unit tests on SQLite include it")
 	}
 	d := pglite(t)
 	ctx := context.Background()

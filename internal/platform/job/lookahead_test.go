@@ -14,8 +14,8 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// TestLookahead_JobsOfOtherNodes: an idle node finds jobs of all its queues that another node wrote, which wakes nobody here: jobs that are
-// due, jobs that become due later, and jobs of a node whose lease has expired.
+// TestLookahead_JobsOfOtherNodes proves that an idle node runs jobs that another node wrote, although it receives no wake-up for them: jobs
+// that are due, jobs that become due later, and jobs with an expired lease.
 func TestLookahead_JobsOfOtherNodes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -49,8 +49,8 @@ func TestLookahead_JobsOfOtherNodes(t *testing.T) {
 	})
 }
 
-// TestLookahead_ClockJumps: a machine that slept runs what is due when it wakes up, and a clock that is set back delays nothing more than
-// the time that it was set back.
+// TestLookahead_ClockJumps proves that a job runs if the clock jumps over its time, as after a suspension of the machine. If the clock is set
+// back, a job waits until its time comes again, and no longer.
 //
 // https://github.com/node-schedule/node-schedule/issues/632
 // https://github.com/agronholm/apscheduler/issues/351
