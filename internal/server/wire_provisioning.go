@@ -104,6 +104,13 @@ func (d deviceDependencies) Notify(ctx context.Context, b device.Binding, aor, e
 	return d.p.server.sip.Notify(ctx, directory.BindingOf(b), aor, event)
 }
 
+// CloseToken implements device.Server.
+func (d deviceDependencies) CloseToken(username string) {
+	if d.p.server != nil {
+		d.p.server.sip.CloseToken(username)
+	}
+}
+
 // HasEmergencyRoute implements device.Emergency.
 func (d deviceDependencies) HasEmergencyRoute(ctx context.Context, org string) (bool, error) {
 	routes, err := d.p.trunks.EmergencyRoutes(ctx, org, "112")

@@ -31,7 +31,15 @@ func (p *Platform) buildOAuth() {
 func (p *Platform) buildSignin() {
 	p.signin = signin.New(signin.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: p.oauth, Seal: p.seal, Bus: p.bus,
 		BaseURL: p.linkBase(), Brand: p.config.Brand, Log: p.log, Limiter: p.attempts(),
-		Messages: messagePages{p}})
+		Messages: messagePages{p}, Phones: sessionPhones{p}})
+}
+
+// sessionPhones implements signin.Phones. It reads the service of devices at each call, because it is built later.
+type sessionPhones struct{ p *Platform }
+
+// SessionEnded implements signin.Phones.
+func (s sessionPhones) SessionEnded(ctx context.Context, tx db.Querier, org, session string) error {
+	return s.p.devices.SessionEnded(ctx, tx, org, session)
 }
 
 // messagePages implements signin.Messages.

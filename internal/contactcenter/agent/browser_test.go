@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/telephony/device"
@@ -93,6 +94,58 @@ func TestBrowser_GoneForAMinuteIsAway(t *testing.T) {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	})
+}
+
+// TestBrowser_SessionEnds ends the browser session in which a browser got its token. Its user is offline at once, whether the browser was
+// registered or had become unreachable. Browsers of other sessions and organisations, and of keys, stay registered.
+func TestBrowser_SessionEnds(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		h.do("DELETE", "/devices/"+h.phone, "").Want(204)
+		browser := h.sessionBrowser(t, "ses_1")
+		h.endSession(t, h.org, "ses_2")
+		h.endSession(t, "org_other", "ses_1")
+		h.wantReason(t, "available", "", "available")
+		h.endSession(t, h.org, "ses_1")
+		h.wantReason(t, "offline", "", "available")
+		if all, err := h.devices.Bindings(h.ctx, h.org, []string{browser}); err != nil || len(all) > 0 {
+			t.Errorf("bindings %v, error %v", all, err)
+		}
+
+		browser = h.sessionBrowser(t, "ses_3")
+		h.lose(t, browser)
+		h.pass(t, 2*time.Minute)
+		h.wantReason(t, "away", "browser_not_reachable", "available")
+		h.endSession(t, h.org, "ses_3")
+		h.wantReason(t, "offline", "", "available")
+
+		h.browser(t, "Laptop") // the same device, now by a key
+		h.endSession(t, h.org, "ses_3")
+		h.wantReason(t, "available", "", "available")
+	})
+}
+
+// sessionBrowser registers a browser of ada with a token that a browser session got.
+func (h *fixture) sessionBrowser(t *testing.T, session string) (phone string) {
+	t.Helper()
+	ctx := access.With(h.ctx, access.Principal{OrgID: h.org, UserID: h.ada, KeyID: session})
+	made, err := h.devices.CreateToken(ctx, &device.BrowserIn{ID: h.ada, Body: device.BrowserBody{DeviceName: "Laptop"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.registerPhone(t, made.Body.DeviceID)
+	return made.Body.DeviceID
+}
+
+// endSession ends a browser session, as signing out does.
+func (h *fixture) endSession(t *testing.T, org, session string) {
+	t.Helper()
+	err := h.d.Tx(h.ctx, func(tx db.Querier) error { return h.devices.SessionEnded(h.ctx, tx, org, session) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.publish(t)
 }
 
 // What a person chose stays: do-not-disturb and away with their own reason, and offline.

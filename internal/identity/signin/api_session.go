@@ -56,7 +56,7 @@ func (s *Service) RevalidateSession(ctx context.Context, p access.Principal) err
 // endSession ends a session of a user, and its event streams. ok is false if there is none.
 func (s *Service) endSession(ctx context.Context, tx db.Querier, org, user, id string) (ok bool, err error) {
 	if ok, err = dropSession(ctx, tx, org, user, id); err == nil && ok {
-		s.publishEnded(tx, id)
+		err = s.afterSessions(ctx, tx, org, id)
 	}
 	return ok, err
 }
@@ -64,16 +64,23 @@ func (s *Service) endSession(ctx context.Context, tx db.Querier, org, user, id s
 // endSessions ends all sessions of a user, and their event streams.
 func (s *Service) endSessions(ctx context.Context, tx db.Querier, org, user string) error {
 	ended, err := dropSessions(ctx, tx, org, user)
-	if err == nil {
-		s.publishEnded(tx, ended...)
+	if err != nil {
+		return err
 	}
-	return err
+	return s.afterSessions(ctx, tx, org, ended...)
 }
 
-func (s *Service) publishEnded(tx db.Querier, sessions ...string) {
+// afterSessions ends the telephones of browsers whose sessions have ended, and tells the event streams.
+func (s *Service) afterSessions(ctx context.Context, tx db.Querier, org string, sessions ...string) error {
+	for _, id := range sessions {
+		if err := s.cfg.Phones.SessionEnded(ctx, tx, org, id); err != nil {
+			return fmt.Errorf("end the telephone of a session: %w", err)
+		}
+	}
 	db.OnCommit(tx, func() {
 		for _, id := range sessions {
 			s.cfg.Bus.Publish(access.SessionEnded(id), id)
 		}
 	})
+	return nil
 }

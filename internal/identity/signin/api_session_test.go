@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"soniq/internal/identity/signin"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
 )
 
@@ -180,6 +182,51 @@ func TestSession_NewCookieAtSignIn(t *testing.T) {
 			p.t.Error("no cookie of a session was set")
 		}
 	})
+}
+
+// TestSession_EndsItsPhone checks that the telephones of a session end with it: at sign-out, when another browser is signed out, and for all
+// browsers when the password changes.
+func TestSession_EndsItsPhone(t *testing.T) {
+	eachDB(t, func(p *fixture) {
+		v, other := p.signedInBrowser("ada@example.com", "admin"), p.newBrowser()
+		first := p.sessions()
+		other.signIn("ada@example.com", good)
+		second := slices.DeleteFunc(p.sessions(), func(id string) bool { return slices.Contains(first, id) })
+		v.get("/account/security")
+		v.send("/account/sessions/" + second[0] + "/end")
+		p.wantPhonesEnded(second...)
+		v.send("/account/logout")
+		p.wantPhonesEnded(first...)
+		v.signIn("ada@example.com", good)
+		other.signIn("ada@example.com", good)
+		both := p.sessions()
+		v.get("/account/security")
+		v.send("/account/password", "current", good, "password", "another good one", "again", "another good one")
+		p.wantPhonesEnded(both...)
+	})
+}
+
+// sessions returns the ids of the sessions in progress.
+func (p *fixture) sessions() []string {
+	p.t.Helper()
+	all, err := db.Strings(context.Background(), p.db.Read(context.Background()), "sessions", `SELECT id FROM account_sessions ORDER BY id`)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return all
+}
+
+// wantPhonesEnded checks whose telephones ended since the last call.
+func (p *fixture) wantPhonesEnded(sessions ...string) {
+	p.t.Helper()
+	for i, id := range sessions {
+		sessions[i] = p.org.ID + " " + id
+	}
+	slices.Sort(p.phones.sessions)
+	if slices.Sort(sessions); !slices.Equal(p.phones.sessions, sessions) {
+		p.t.Errorf("telephones ended of %v, want %v", p.phones.sessions, sessions)
+	}
+	p.phones.sessions = nil
 }
 
 // seedOn returns the seed of an authenticator on a page.

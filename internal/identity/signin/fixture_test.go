@@ -38,16 +38,17 @@ const good = "correct horse battery"
 
 // fixture is a server with account pages.
 type fixture struct {
-	t     *testing.T
-	db    *db.DB
-	now   time.Time
-	from  netip.Addr // source address of the browsers
-	orgs  *org.Service
-	org   org.Organization
-	users *user.Service
-	keys  *auth.Service
-	pages *signin.Service
-	http  *httptest.Server
+	t      *testing.T
+	db     *db.DB
+	now    time.Time
+	from   netip.Addr // source address of the browsers
+	orgs   *org.Service
+	org    org.Organization
+	users  *user.Service
+	keys   *auth.Service
+	pages  *signin.Service
+	phones endedPhones
+	http   *httptest.Server
 }
 
 func newFixture(t *testing.T, d *db.DB) *fixture {
@@ -76,7 +77,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	oauth := auth.NewOAuth(p.keys, auth.OAuthConfig{BaseURL: p.http.URL, Register: true, Log: log})
 	p.pages = signin.New(signin.Config{DB: d, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: oauth, Seal: sealer, Bus: b,
 		Clock: clock.Func(now), BaseURL: p.http.URL, Limiter: access.NewLimiter(now),
-		Brand: "soniq", Log: log, Messages: noMessages{}})
+		Brand: "soniq", Log: log, Messages: noMessages{}, Phones: &p.phones})
 	factors.Service = p.pages
 	oauth.Mount(mux)
 	p.pages.Mount(mux)
@@ -260,6 +261,15 @@ func (v *testBrowser) signIn(email, password string) *testBrowser {
 func eachDB(t *testing.T, run func(p *fixture)) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) { run(newFixture(t, d)) })
+}
+
+// endedPhones records the sessions whose telephones end.
+type endedPhones struct{ sessions []string }
+
+// SessionEnded implements signin.Phones.
+func (e *endedPhones) SessionEnded(_ context.Context, _ db.Querier, org, session string) error {
+	e.sessions = append(e.sessions, org+" "+session)
+	return nil
 }
 
 // noMessages is an installation without voicemail.

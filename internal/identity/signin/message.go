@@ -7,12 +7,19 @@ import (
 	"time"
 
 	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
 )
 
 // Pages of voicemail messages, to which mails about messages link.
 
 // MessagePath is the address of the pages of messages, before the id of the message.
 const MessagePath = "/account/voicemail/"
+
+// Phones ends the telephones of browsers. device.Service implements it.
+type Phones interface {
+	// SessionEnded ends the registrations of the browsers that got their tokens in a session.
+	SessionEnded(ctx context.Context, tx db.Querier, org, session string) error
+}
 
 // Messages finds the voicemail messages that a signed-in person may hear: the principal of the context. Its errors are *op.Error if
 // there is no such message.

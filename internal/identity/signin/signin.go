@@ -35,6 +35,7 @@ type Config struct {
 	Brand   string
 	// Messages has the voicemail messages of signed-in people.
 	Messages Messages
+	Phones   Phones
 	Limiter  *access.Limiter `wiring:"optional"` // limits sign-in attempts; nil: no limit
 	Log      *slog.Logger
 }

@@ -292,6 +292,9 @@ func (s *Server) TLSAddr() netip.AddrPort { return s.layer.TLSAddr() }
 // trunk's.
 func (s *Server) WebSocket() http.Handler { return http.HandlerFunc(s.layer.ServeWebSocket) }
 
+// CloseToken closes the WebSockets that a token of an account authorised.
+func (s *Server) CloseToken(username string) { s.layer.CloseToken(username) }
+
 // IsLocalURI reports whether a SIP URI names a user at this server: its host is the realm, one of Config.Names, a
 // public address, or a listening address with the same port, if the URI has one.
 func (s *Server) IsLocalURI(u sipmsg.URI) bool {

@@ -43,6 +43,8 @@ type Server interface {
 	ProvisionBase() string
 	// Notify sends a NOTIFY to a phone and returns the status of its response. An error means that there was none.
 	Notify(ctx context.Context, b Binding, aor, event string) (status int, err error)
+	// CloseToken closes the connections to this node that a token of an account authorised.
+	CloseToken(username string)
 }
 
 // Templates has the templates of phone configurations, from package provisioning.

@@ -63,6 +63,9 @@ func (s *Service) CreateToken(ctx context.Context, in *BrowserIn) (*op.Out[Brows
 		if err != nil {
 			return err
 		}
+		if err := noteSession(ctx, tx, d); err != nil {
+			return fmt.Errorf("store session of browser: %w", err)
+		}
 		now := s.now()
 		out = BrowserToken{Token: "wt_" + seal.Random(tokenLength), ExpiresAt: db.At(now.Add(tokenLife)), ICEServers: []ICEServer{},
 			Username: d.SIP.Username, Domain: s.domain, DeviceID: d.ID}

@@ -147,7 +147,7 @@ CREATE TABLE devices (
 	created_at   BIGINT NOT NULL,
 	updated_at   BIGINT NOT NULL,
 	rotated_at   BIGINT NOT NULL,
-	last_seen_at BIGINT, location TEXT, lost_at BIGINT,
+	last_seen_at BIGINT, location TEXT, lost_at BIGINT, session_id TEXT,
 	PRIMARY KEY (org_id, id),
 	FOREIGN KEY (org_id, user_id) REFERENCES users (org_id, id)
 );
@@ -1594,4 +1594,5 @@ CREATE TABLE person_exports (
 	expires_at   BIGINT,
 	PRIMARY KEY (org_id, id)
 );
+CREATE INDEX devices_session ON devices (org_id, session_id) WHERE session_id IS NOT NULL;
 INSERT INTO event_turn (id, taken) VALUES (1, 0);

@@ -189,6 +189,15 @@ func (t *connTable) closeUntrusted(source netip.Addr) {
 	}
 }
 
+// closeToken closes the connections that a token of an account authorised.
+func (t *connTable) closeToken(account string) {
+	for _, c := range t.all() {
+		if c.TokenAccount != "" && c.TokenAccount == account {
+			c.closeAndFail()
+		}
+	}
+}
+
 func (t *connTable) all() []*Conn {
 	t.mu.Lock()
 	defer t.mu.Unlock()

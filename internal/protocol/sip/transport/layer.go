@@ -140,3 +140,6 @@ func (l *Layer) CloseUntrusted(source netip.Addr) { l.conns.closeUntrusted(sourc
 
 // ConnByID returns the connection with an id, or nil.
 func (l *Layer) ConnByID(id uint64) *Conn { return l.conns.connByID(id) }
+
+// CloseToken closes the connections that a token of an account authorised.
+func (l *Layer) CloseToken(account string) { l.conns.closeToken(account) }

@@ -39,6 +39,9 @@ func (Nothing) Notify(context.Context, device.Binding, string, string) (int, err
 	return 0, errors.New("no response")
 }
 
+// CloseToken does nothing: there are no connections.
+func (Nothing) CloseToken(string) {}
+
 // Templates returns the name of a template.
 func (Nothing) Templates() []string { return []string{"generic"} }
 
