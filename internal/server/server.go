@@ -237,7 +237,7 @@ func (s *Server) openHTTP(context.Context) (err error) {
 	}
 	s.rest, err = rest.New(rest.Config{
 		Pipeline: &op.Pipeline{DB: p.db, Sealer: p.seal, Cursors: op.Cursors{Key: p.seal.Key("cursors")}, Log: p.log,
-			Visibility: visibility.Guard{DB: p.db}, OnDone: m.operation, OnMissingScope: p.stepUp,
+			Visibility: visibility.Guard{DB: p.db, Calls: s.switcher}, OnDone: m.operation, OnMissingScope: p.stepUp,
 			Limiter: access.NewLimiter(time.Now), AttemptsPerMinute: p.config.RateAttempts},
 		Operations: p.operations(), Keys: p.keys, Sessions: p.signin, Readiness: s, Log: p.log,
 		Metrics: m.handler(), MetricsKey: p.config.MetricsKey,

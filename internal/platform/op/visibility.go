@@ -16,6 +16,8 @@ import (
 type Visibility interface {
 	// Concerns reports whether an ID names a record that can be hidden.
 	Concerns(id string) bool
+	// AwaitRecord waits until a record is stored that phones know before it is.
+	AwaitRecord(ctx context.Context, id string)
 	// Hidden reports whether the context's principal must not see a record.
 	Hidden(ctx context.Context, id string) (bool, error)
 }
@@ -31,7 +33,11 @@ func (c *Pipeline) hides(ctx context.Context) bool {
 
 // mask returns an ID, or an unknown one in its place if its record is hidden.
 func (c *Pipeline) mask(ctx context.Context, id string) (string, error) {
-	if !c.Visibility.Concerns(id) {
+	if c.Visibility == nil || !c.Visibility.Concerns(id) {
+		return id, nil
+	}
+	c.Visibility.AwaitRecord(ctx, id)
+	if !c.hides(ctx) {
 		return id, nil
 	}
 	hidden, err := c.Visibility.Hidden(ctx, id)
@@ -44,9 +50,6 @@ func (c *Pipeline) mask(ctx context.Context, id string) (string, error) {
 
 // maskAddress masks the IDs in the path and the query of a request.
 func (c *Pipeline) maskAddress(ctx context.Context, h huma.Context, o Operation) *Error {
-	if !c.hides(ctx) {
-		return nil
-	}
 	r, _ := unwrap(h)
 	for name, id := range parameters(h, o.Path) {
 		masked, err := c.mask(ctx, id)

@@ -20,6 +20,8 @@ type hideSecret struct{}
 
 func (hideSecret) Concerns(id string) bool { return strings.HasPrefix(id, "call_") }
 
+func (hideSecret) AwaitRecord(context.Context, string) {}
+
 func (hideSecret) Hidden(_ context.Context, id string) (bool, error) {
 	return strings.Contains(id, "secret"), nil
 }

@@ -10,7 +10,18 @@ import (
 )
 
 // Guard finds the records that a principal must not see. The pipeline of all operations calls it (op.Visibility).
-type Guard struct{ DB *db.DB }
+type Guard struct {
+	DB    *db.DB
+	Calls Calls // nil: this process carries no calls
+}
+
+// Calls waits for the rows of calls in progress. pbx.Switch implements it.
+type Calls interface {
+	// AwaitInsert waits until the INSERT of a call's row has ended, if it has not.
+	AwaitInsert(ctx context.Context, org, id string)
+	// AwaitWrites waits until everything that has happened in a call so far is written.
+	AwaitWrites(ctx context.Context, org, id string)
+}
 
 // callOf has the statements that find the call of a record, by the prefix of the record's ID.
 var callOf = map[string]string{
@@ -51,6 +62,13 @@ func (g Guard) Concerns(id string) bool {
 	return own || call
 }
 
+// AwaitRecord waits until the row of a call is stored, because its phones know its ID from the INVITE on.
+func (g Guard) AwaitRecord(ctx context.Context, id string) {
+	if g.Calls != nil && strings.HasPrefix(id, "call_") {
+		g.Calls.AwaitInsert(ctx, access.Org(ctx), id)
+	}
+}
+
 // Hidden reports whether the context's principal must not see a record. Records that do not exist are not hidden.
 func (g Guard) Hidden(ctx context.Context, id string) (bool, error) {
 	if p, _ := access.From(ctx); p.UserID == "" || !g.Concerns(id) {
@@ -75,5 +93,9 @@ func (g Guard) Hidden(ctx context.Context, id string) (bool, error) {
 		return false, fmt.Errorf("find the call of %s: %w", id, err)
 	}
 	sees, err := v.Sees(ctx, q, string(callID))
+	if err == nil && !sees && g.Calls != nil { // the leg that shows the call may be among the writes in progress
+		g.Calls.AwaitWrites(ctx, v.org, string(callID))
+		sees, err = v.Sees(ctx, q, string(callID))
+	}
 	return !sees, err
 }

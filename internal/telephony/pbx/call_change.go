@@ -24,8 +24,9 @@ type callProgress struct {
 	urgent        bool // admitted under overload as a possible emergency call
 	answeredByAI  bool // the answering party is an AI agent
 	counted       bool // under the limits of calls in progress
-	revision      int
-	lastStateHash uint64 // hash of the state in the last change
+	revision      int32
+	inserted      atomic.Bool // the INSERT of its row has ended, possibly with an error
+	lastStateHash uint64      // hash of the state in the last change
 	writes        writequeue.Queue
 }
 
@@ -83,7 +84,7 @@ func (c *liveCall) rowChange(events []event.Payload) call.Change {
 	c.revision++
 	now := c.sw.now()
 	c.countWork(now)
-	x := call.Change{Org: c.new.Org, ID: c.id, Revision: c.revision, At: now, Row: c.row(), Legs: c.changedLegs(),
+	x := call.Change{Org: c.new.Org, ID: c.id, Revision: int(c.revision), At: now, Row: c.row(), Legs: c.changedLegs(),
 		Monitors: c.changedMonitors(), Recordings: c.changedRecordings(), Events: events}
 	c.lastStateHash = maphash.Comparable(stateSeed, x.Row)
 	return x

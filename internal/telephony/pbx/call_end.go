@@ -119,7 +119,7 @@ func (c *liveCall) failWaitingCommands() {
 // endRecord returns the final record of the call.
 func (c *liveCall) endRecord() call.Ended {
 	e := call.Ended{New: c.new, Outcome: c.outcome, At: c.endedAt(), AnsweredAt: c.answered, RingingAt: c.ringing, Hold: c.hold,
-		Offered: int(c.offered), Recording: c.recordingID(), Revision: c.revision, State: c.row(), Monitors: c.changedMonitors()}
+		Offered: int(c.offered), Recording: c.recordingID(), Revision: int(c.revision), State: c.row(), Monitors: c.changedMonitors()}
 	e.StateWritten = c.isLastWritten(e.State)
 	for _, l := range c.legs {
 		if l.owner.Load() == c {

@@ -123,7 +123,8 @@ func (s *Switch) restoreCall(ctx context.Context, x call.ResumableCall, died tim
 	}
 	c := s.newCall(x.New)
 	c.publishOrg()
-	c.began, c.restored, c.revision = true, true, x.Revision
+	c.began, c.restored, c.revision = true, true, int32(x.Revision)
+	c.inserted.Store(true)
 	c.ringing, c.answered, c.hold = x.State.RingingAt, x.State.AnsweredAt, x.State.Hold
 	c.heldSince, c.agent, c.transferredTo, c.machine = x.State.HeldSince, x.State.Agent, x.State.TransferredTo, x.State.Machine
 	if k.Work != nil {

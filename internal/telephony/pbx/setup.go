@@ -166,6 +166,7 @@ func (c *liveCall) begin(ctx context.Context) bool {
 		return true
 	}
 	c.awaitTrying()
+	defer c.inserted.Store(true)
 	c.began = true // set even if it fails: only the database's answer may be lost, and ending a missing call is harmless
 	if err := c.sw.cfg.Store.Begin(ctx, c.new); err != nil {
 		c.sw.cfg.Log.Error("call not written", "call", c.id, "org", c.new.Org, "err", err)

@@ -31,6 +31,7 @@ func (c *liveCall) beginInBackground(ctx context.Context) {
 	c.writes.Write(ctx, "begin", func(ctx context.Context) error {
 		err := c.sw.cfg.Store.Begin(ctx, n)
 		if err == nil {
+			c.inserted.Store(true)
 			settle()
 		}
 		return err

@@ -1,6 +1,10 @@
 package pbx
 
-import "context"
+import (
+	"context"
+
+	"soniq/internal/telephony/pbx/writequeue"
+)
 
 // pendingInsert is the INSERT of a call's row that runs while the phones already ring.
 type pendingInsert struct {
@@ -27,6 +31,7 @@ func (c *liveCall) insertAsync(ctx context.Context, then func()) {
 		if o.err = err; err == nil {
 			settle()
 		}
+		c.inserted.Store(true)
 		close(o.done)
 		then()
 		if err != nil || !sure { // otherwise nothing waits for the row
@@ -72,4 +77,40 @@ func (c *liveCall) waitInserted() bool {
 		c.sw.cfg.Log.Error("call not written", "call", c.id, "org", c.new.Org, "err", o.err)
 	}
 	return o.err == nil
+}
+
+// AwaitInsert waits until the INSERT of a call's row has ended. It returns at once if no call with this id is in progress
+// here. Phones learn the id of a call with the INVITE, and may ask for the call before its row is written.
+func (s *Switch) AwaitInsert(ctx context.Context, org, id string) {
+	if c := s.find(org, id); c != nil && !c.inserted.Load() {
+		s.AwaitWrites(ctx, org, id)
+	}
+}
+
+// AwaitWrites waits until everything that has happened in a call so far is written, or has failed to be written. It does
+// not wait for an emergency call, and for no more than writequeue.WriteTimeout.
+func (s *Switch) AwaitWrites(ctx context.Context, org, id string) {
+	c := s.find(org, id)
+	if c == nil || c.protected.Load() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, writequeue.WriteTimeout)
+	defer cancel()
+	written := make(chan struct{})
+	finish := func(ctx context.Context) { c.finishWrites(ctx); close(written) }
+	if !c.inbox.Push(message{run: finish, ifEnded: func() { close(written) }}) {
+		return
+	}
+	select {
+	case <-written:
+	case <-ctx.Done():
+	}
+}
+
+// finishWrites waits for the writes in progress.
+func (c *liveCall) finishWrites(ctx context.Context) {
+	if o := c.pendingInsert; o != nil {
+		c.insertDone(o)
+	}
+	c.writes.FinishStarted(ctx)
 }

@@ -72,7 +72,7 @@ func (s *Switch) startPlaced(ctx context.Context, c *liveCall, begin func(ctx co
 		c.leaveLimits()
 		return op.Unavailable("draining", "the node is shutting down", "5")
 	}
-	written, err := s.beginDurably(ctx, c.new)
+	written, err := s.beginDurably(ctx, c)
 	if err != nil {
 		c.leaveLimits()
 		s.unregister(c)
@@ -92,19 +92,23 @@ func (s *Switch) startPlaced(ctx context.Context, c *liveCall, begin func(ctx co
 
 // beginDurably returns when the beginning of a call cannot be lost any more. written waits for the row; WaitDurable
 // makes the database write it at once.
-func (s *Switch) beginDurably(ctx context.Context, n call.New) (written func() error, err error) {
-	settle, sure := s.cfg.Journal.JournalBegin(n)
+func (s *Switch) beginDurably(ctx context.Context, c *liveCall) (written func() error, err error) {
+	settle, sure := s.cfg.Journal.JournalBegin(c.new)
 	if !sure {
-		return func() error { return nil }, s.cfg.Store.Begin(ctx, n)
+		err := s.cfg.Store.Begin(ctx, c.new)
+		c.inserted.Store(err == nil)
+		return func() error { return nil }, err
 	}
-	result := make(chan error, 1)
-	s.cfg.Store.BeginAsync(context.WithoutCancel(ctx), n, func(err error) { // the row is written even if the request is canceled
-		if err == nil {
+	o := &pendingInsert{durable: true, done: make(chan struct{})}
+	c.pendingInsert = o
+	s.cfg.Store.BeginAsync(context.WithoutCancel(ctx), c.new, func(err error) { // the row is written even if the request is canceled
+		if o.err = err; err == nil {
 			settle()
 		}
-		result <- err
+		c.inserted.Store(true)
+		close(o.done)
 	})
-	return func() error { return <-result }, nil
+	return func() error { <-o.done; return o.err }, nil
 }
 
 func firstError(err, otherwise error) error {
