@@ -175,6 +175,35 @@ func TestConsole_GoneBrowserTakesNoCalls(t *testing.T) {
 	p.faultless()
 }
 
+// TestConsole_SignOutEndsPhone signs an agent out whose telephone is the browser: first while another tab still shows the console, then after
+// the page of the console was left and the agent is away. The agent is offline at once, and a tab of the console shows the sign-in.
+func TestConsole_SignOutEndsPhone(t *testing.T) {
+	t.Parallel()
+	limit.Budget(t, time.Minute, "two browsers leave the console, and the server waits for one of them")
+	s := sharedServer(t, "--browser-timeout", "5s", "--browser-away", "6s")
+	office := fixture.NewOrg(s)
+	p, user, _ := deskWithPhone(office)
+	office.WaitPresence(user, "available")
+	console := p.anotherTab("/console/calls")
+	console.has("button", "Phone in another tab")
+	p.visit("/account")
+	console.front()
+	console.has("button", "Phone ready")
+	p.press("Sign out")
+	p.shows("Sign in")
+	office.WaitPresence(user, "offline")
+	console.front()
+	console.shows("Sign in")
+
+	office = fixture.NewOrg(s)
+	p, user, _ = deskWithPhone(office)
+	p.visit("/account")
+	office.WaitPresence(user, "away")
+	p.press("Sign out")
+	p.shows("Sign in")
+	office.WaitPresence(user, "offline")
+}
+
 func callID(office *fixture.Org) string {
 	id, _ := json.Marshal(office.LiveCall(func(c map[string]any) bool { return c["status"] == "in_progress" || c["status"] == "on_hold" })["id"])
 	return string(id)

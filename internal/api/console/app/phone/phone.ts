@@ -33,9 +33,15 @@ export async function startPhone(userID: string): Promise<void> {
     becomePhone();
     change({ reach: "connecting" });
     const { run } = await import("./softphone");
-    // The lock is held for as long as the page lives: browsers do not suspend pages that hold one.
-    await run(userID);
+    // The lock is held until the page is left: browsers do not suspend pages that hold one.
+    await Promise.race([run(userID), pageLeft()]);
   }).catch((cause: unknown) => { if (!(cause instanceof DOMException && cause.name === "AbortError")) throw cause; });
+}
+
+/** Resolves when the page is left, so that another tab becomes the telephone at once. A page that the browser shows again is loaded anew. */
+function pageLeft(): Promise<unknown> {
+  addEventListener("pageshow", (e) => { if (e.persisted) location.reload(); });
+  return new Promise((resolve) => addEventListener("pagehide", resolve));
 }
 
 /** Turns the telephone off in this browser. During a call it stays on until the page is closed. */

@@ -133,6 +133,7 @@ async function connected(userID: string, first: Token | undefined): Promise<Toke
       clearInterval(asking);
       removeEventListener("offline", disconnect);
       removeEventListener("online", connectAgain);
+      removeEventListener("pagehide", leave);
       facts.registered = false;
       controls.set(null);
       signOff.set(null);
@@ -164,8 +165,11 @@ async function connected(userID: string, first: Token | undefined): Promise<Toke
       socket.drop();
     };
     const disconnect = () => socket.drop();
+    // Chromium keeps the connections of a page that was left open for half a minute, so calls would ring where nobody hears them.
+    const leave = () => socket.disconnect();
     addEventListener("offline", disconnect);
     addEventListener("online", connectAgain);
+    addEventListener("pagehide", leave);
     const made = agent = newAgent(socket, token);
     current.agent = made;
     current.withheld = false;
