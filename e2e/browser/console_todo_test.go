@@ -44,7 +44,7 @@ func todoInTwoBrowsers(t *testing.T, s *rig.Server) {
 	carrier.post(map[string]string{"mid": "in1", "from": customer, "to": reception, "text": "Please call me."})
 	office.Want(200, "PATCH", "/numbers/"+office.NumberID(way), map[string]any{"user_id": nil, "fallback": "voicemail:" + user.ID}, nil)
 	wav, _ := fixture.Tone(t, fixture.MessageTone)
-	leaveMessage(office, way, "+12125550108", fixture.Narrowband(fixture.ReadWAV(t, wav))[:3*8000])
+	office.LeaveMessage(way, "+12125550108", fixture.Narrowband(fixture.ReadWAV(t, wav))[:3*8000])
 	for _, p := range []*consolePage{first, second} {
 		p.has("link", "+1 212 555 0109")
 		p.has("link", "+1 212 555 0108")

@@ -9,28 +9,6 @@ import (
 	"soniq/e2e/rig"
 )
 
-// leaveMessage makes an outside caller speak after the beep, and stay silent until the server ends the call.
-func leaveMessage(office *fixture.Org, way fixture.Carrier, from string, words []int16) {
-	office.T.Helper()
-	line, err := office.DialIn(way, from)
-	if err != nil {
-		office.T.Fatal(err)
-	}
-	c := &fixture.Caller{T: office.T, Line: line}
-	line.Listen(c.Keep)
-	for quiet := make([]int16, 800); fixture.ToneDuration(c.Since(0, fixture.SampleDuration(c.Mark())),
-		fixture.BeepTone) < 300*time.Millisecond; {
-		if err := line.Say(office.T.Context(), quiet); err != nil {
-			office.T.Fatal("the call ended before the beep: ", err)
-		}
-	}
-	if err := line.Say(office.T.Context(), words); err != nil {
-		office.T.Fatal("the call ended during the message: ", err)
-	}
-	for quiet := make([]int16, 800); line.Say(office.T.Context(), quiet) == nil; { // ended by silence
-	}
-}
-
 // A caller leaves a message while the page is open. It is heard with its words in step, assigned, marked as new, and deleted after a
 // question.
 func TestConsole_Voicemail(t *testing.T) {
@@ -51,7 +29,7 @@ func TestConsole_Voicemail(t *testing.T) {
 	p.shows("There are no new messages.", "Live")
 	wav, _ := fixture.Tone(t, fixture.MessageTone)
 	words := fixture.Narrowband(fixture.ReadWAV(t, wav))
-	leaveMessage(office, way, customer, words[:6*8000])
+	office.LeaveMessage(way, customer, words[:6*8000])
 	p.has("link", "Voicemail 1 new")
 	p.clickText("link", "Ada Byron", "New")
 	p.has("heading", "Ada Byron")

@@ -59,6 +59,87 @@ func TestRedaction_RecordedCall(t *testing.T) {
 	})
 }
 
+// A caller reads out the number of a card to the voicemail: the message is silent then, and its text has [card]. The message of another caller
+// is heard.
+func TestRedaction_Voicemail(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, func() rig.Options {
+		e := fixture.NewAIServer(t)
+		e.Meanings = map[float64]string{fixture.CallerTone: "My card number is 4111 1111 1111 1111.", fixture.MessageTone: "Please call me back."}
+		return e.LanguageModelOptions(map[string]string{"SONIQ_SUMMARIZER": "builtin"})
+	}(), func(t *testing.T, s *rig.Server) {
+		company := fixture.NewOrg(s)
+		company.Want(200, "PATCH", "/organization", map[string]any{"redaction": map[string]any{"kinds": []string{"card"}, "audio": true}}, nil)
+		ada, way := company.AddUser("Ada"), company.AddCarrier("", nil)
+		company.Want(200, "PATCH", "/numbers/"+company.NumberID(way), map[string]any{"fallback": "voicemail:" + ada.ID}, nil)
+		for from, want := range map[string]struct {
+			tone float64
+			text string
+			left time.Duration // of the tone in the message
+		}{
+			"+12125550178": {fixture.CallerTone, "My card number is [card].", 0},
+			"+12125550179": {fixture.MessageTone, "Please call me back.", 2 * time.Second},
+		} {
+			company.LeaveMessage(way, from, threeSeconds(t, want.tone))
+			m := transcribedMessage(company, from)
+			if m.Text == nil || !strings.Contains(*m.Text, want.text) {
+				t.Errorf("the text of %s is %v, want %q", from, m.Text, want.text)
+			}
+			d := fixture.ToneDuration(messageAudio(company, m.id), want.tone)
+			if d < want.left || want.left == 0 && d > 500*time.Millisecond {
+				t.Errorf("the message of %s has %v of the words, want %v", from, d, want.left)
+			}
+		}
+	})
+}
+
+// messageText is the text of a voicemail message.
+type messageText struct {
+	id, Status string
+	Text       *string
+}
+
+// transcribedMessage waits until the message of a caller has a text.
+func transcribedMessage(company *fixture.Org, from string) (m messageText) {
+	company.T.Helper()
+	rig.Until(company.T, "the text of the message", 2*time.Minute, func() bool {
+		var list struct {
+			Data []struct {
+				ID         string
+				From       string `json:"from_number"`
+				Transcript messageText
+			}
+		}
+		company.Want(200, "GET", "/voicemail", nil, &list)
+		for _, x := range list.Data {
+			if x.From == from {
+				m = x.Transcript
+				m.id = x.ID
+			}
+		}
+		return m.Status == "completed"
+	})
+	return m
+}
+
+// messageAudio returns the samples of a voicemail message at 8 kHz.
+func messageAudio(company *fixture.Org, id string) []int16 {
+	company.T.Helper()
+	sound := company.Do("GET", "/voicemail/"+id+"/audio", nil)
+	path := fixture.TempFile(company.T, "message.wav")
+	if err := os.WriteFile(path, sound.Body, 0o600); err != nil || sound.Status != 200 {
+		company.T.Fatal(sound.Status, err)
+	}
+	return fixture.Narrowband(fixture.ReadWAV(company.T, path))
+}
+
+// threeSeconds returns a tone at 8 kHz.
+func threeSeconds(t *testing.T, hz float64) []int16 {
+	t.Helper()
+	path, _ := fixture.Tone(t, hz)
+	return fixture.Narrowband(fixture.ReadWAV(t, path))[:3*8000]
+}
+
 // filesWith returns the files of a folder that contain a text.
 func filesWith(t *testing.T, folder, text string) (found []string) {
 	t.Helper()

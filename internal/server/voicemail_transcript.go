@@ -14,6 +14,8 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/mail"
+	"soniq/internal/protocol/media/wav"
+	"soniq/internal/telephony/call/recording"
 	"soniq/internal/telephony/voicemail"
 )
 
@@ -53,6 +55,15 @@ func (m voicemailTranscripts) OpenAudio(ctx context.Context, org, id string) (st
 		return v.CallID, nil, 0, f.Close()
 	}
 	return v.CallID, f, size, nil
+}
+
+// Redact replaces parts of the audio of a message by silence.
+func (m voicemailTranscripts) Redact(ctx context.Context, org, id string, parts []transcript.Redaction) error {
+	all := make([]wav.Span, len(parts))
+	for i, r := range parts {
+		all[i] = recording.SilencedSpan(r.StartMS, r.EndMS)
+	}
+	return m.platform.voicemail.Silence(ctx, org, id, all)
 }
 
 // SaveTranscript stores the transcript of a message, and enqueues the mail to its user.

@@ -18,6 +18,8 @@ type Voicemails interface {
 	// OpenAudio opens the audio of a message; it returns nil if the message is already transcribed. For a deleted
 	// message it returns db.ErrNone.
 	OpenAudio(ctx context.Context, org, id string) (callID string, sound io.ReadSeekCloser, size int64, err error)
+	// Redact replaces parts of the audio of a message by silence. It can be repeated.
+	Redact(ctx context.Context, org, id string, parts []Redaction) error
 	// SaveTranscript stores the transcript, note and urgency of a message.
 	SaveTranscript(ctx context.Context, tx db.Querier, org, id string, t Transcript, n Note, urgency string) error
 }
@@ -88,6 +90,11 @@ func (s *Service) transcribeMessage(ctx context.Context, j job.Job, id string, c
 	segments, t.Redactions = redactSegments(policy, segments)
 	if err := s.setOutcome(&t, segments, err, j.Last()); err != nil {
 		return fmt.Errorf("recognise message %s: %w", id, err)
+	}
+	if policy.Audio && len(t.Redactions) > 0 {
+		if err := s.cfg.Voicemails.Redact(ctx, j.Org, id, t.Redactions); err != nil {
+			return err
+		}
 	}
 	t.CompletedAt = &now
 	n, _, err := s.writeNote(ctx, j, callFacts{CDR: call.CDR{CallID: c.ID, Direction: call.Inbound, StartedAt: c.StartedAt}}, t)

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"soniq/internal/platform/db"
+	"soniq/internal/protocol/media/wav"
 )
 
 // MessagesForUser returns the messages that voicemail access by phone plays to a user, at most limit: the new ones,
@@ -74,4 +75,21 @@ func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Voicem
 		s.setAudioURL(ctx, &v, false)
 	}
 	return v, err
+}
+
+// Silence replaces parts of a message's audio by silence. It can be repeated. It does nothing for a deleted message.
+func (s *Service) Silence(ctx context.Context, org, id string, parts []wav.Span) error {
+	v, err := getMessage(ctx, s.cfg.DB.Read(ctx), org, id)
+	if err != nil || v.Status == Deleted {
+		return err
+	}
+	sum, size, err := wav.Silence(ctx, s.cfg.Files, v.blob, parts)
+	if err != nil {
+		return fmt.Errorf("remove numbers from message %s: %w", id, err)
+	}
+	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
+		const q = `UPDATE voicemails SET sha256 = $3, size_bytes = $4, updated_at = $5 WHERE org_id = $1 AND id = $2`
+		_, err := tx.Exec(ctx, q, org, id, sum, size, db.At(s.cfg.Clock.Now()))
+		return err
+	})
 }

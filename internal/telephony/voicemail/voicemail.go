@@ -5,7 +5,6 @@ package voicemail
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"soniq/internal/platform/access"
@@ -16,6 +15,7 @@ import (
 	"soniq/internal/platform/observe"
 	"soniq/internal/platform/op"
 	"soniq/internal/platform/wiring"
+	"soniq/internal/protocol/media/wav"
 )
 
 // Voicemail is a message that a caller left.
@@ -64,8 +64,8 @@ const (
 
 // Files is the store of message audio; *blob.Dir implements it.
 type Files interface {
+	wav.Store
 	Path(name string) (string, error)
-	Open(ctx context.Context, name string) (io.ReadSeekCloser, int64, error)
 	Delete(ctx context.Context, name string) error
 }
 

@@ -3,10 +3,7 @@ package recording
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"slices"
 
 	"soniq/internal/platform/db"
@@ -56,7 +53,7 @@ func (s *Service) Redact(ctx context.Context, org, callID string, p Part, parts 
 		return nil
 	}
 	all := mergeRedactions(r.Redactions, parts)
-	sum, size, err := s.silence(ctx, p.Name, all)
+	sum, size, err := wav.Silence(ctx, s.cfg.Files, p.Name, spansOf(all))
 	if err != nil {
 		return fmt.Errorf("remove numbers from recording %s: %w", p.ID, err)
 	}
@@ -125,57 +122,16 @@ func mergeRedactions(a, b []Redaction) []Redaction {
 	return slices.Compact(all)
 }
 
-// silence rewrites a file with parts of all channels replaced by silence, and returns its checksum and size.
-func (s *Service) silence(ctx context.Context, name string, parts []Redaction) (sum string, size int64, err error) {
-	f, whole, err := s.cfg.Files.Open(ctx, name)
-	if err != nil {
-		return "", 0, err
+// spansOf returns the parts of a file that are silenced for redactions.
+func spansOf(parts []Redaction) []wav.Span {
+	all := make([]wav.Span, len(parts))
+	for i, r := range parts {
+		all[i] = SilencedSpan(r.StartMS, r.EndMS)
 	}
-	defer f.Close()
-	l, err := wav.Scan(f)
-	if err != nil {
-		return "", 0, err
-	}
-	if l.Size == 0 { // the header was written before the samples
-		l.Size = whole - l.Offset
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return "", 0, err
-	}
-	hash := sha256.New()
-	quiet := &silencer{from: f, layout: l, parts: parts}
-	if size, err = s.cfg.Files.Put(ctx, name, io.TeeReader(quiet, hash)); err != nil {
-		return "", 0, err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), size, nil
+	return all
 }
 
-// silencer reads a WAV file with parts replaced by silence.
-type silencer struct {
-	from   io.Reader
-	layout wav.Layout
-	parts  []Redaction
-	at     int64 // position in the file
-}
-
-// Read implements io.Reader.
-func (s *silencer) Read(p []byte) (int, error) {
-	n, err := s.from.Read(p)
-	var quiet [2]byte // of a sample; both bytes of 16 bits are alike
-	wav.PutSample(quiet[:], 0, s.layout.Encoding)
-	frame := int64(s.layout.Channels * s.layout.Encoding.SampleBytes())
-	for _, r := range s.parts {
-		from := s.layout.Offset + s.frames(r.StartMS-redactionMarginMS)*frame
-		to := s.layout.Offset + min(s.frames(r.EndMS+redactionMarginMS)*frame, s.layout.Size)
-		for i := max(from-s.at, 0); i < min(to-s.at, int64(n)); i++ {
-			p[i] = quiet[0]
-		}
-	}
-	s.at += int64(n)
-	return n, err
-}
-
-// frames returns the number of samples of each channel in a time.
-func (s *silencer) frames(ms int) int64 {
-	return int64(max(ms, 0)) * int64(s.layout.Rate) / 1000
+// SilencedSpan returns the part of a file that is silenced for words at a time.
+func SilencedSpan(startMS, endMS int) wav.Span {
+	return wav.Span{StartMS: startMS - redactionMarginMS, EndMS: endMS + redactionMarginMS}
 }
