@@ -209,8 +209,8 @@ const (
 	powerIterations = 2
 )
 
-// reduced returns the rows of m in its strongest directions, each scaled by the square root of its singular value, by
-// the randomised method of Halko, Martinsson and Tropp.
+// reduced returns the rows of m in its strongest directions, each scaled by the square root of its singular value. The method is the
+// randomised one of Halko, Martinsson and Tropp.
 func (m *sparse) reduced(dims int) dense {
 	width := min(dims+oversampling, m.rows(), m.cols)
 	turned := m.transposed()

@@ -148,8 +148,8 @@ func (s *grantStage) try(g giver, id, role string, in *rig.Client) (r rig.Respon
 	return r, false, false
 }
 
-// Every granting operation of the description, with every role, by credentials with every set of scopes and every role, in their own
-// organisation and in a child. A credential grants no right that it does not hold.
+// Every granting operation of the description is tried with every role, in the own organisation and in a child. The credentials have
+// every set of scopes and every role. A credential grants no right that it does not hold.
 func TestGrants_NobodyGivesMoreThanTheyHold(t *testing.T) {
 	t.Parallel()
 	s := newGrantStage(t)

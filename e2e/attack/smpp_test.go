@@ -184,8 +184,8 @@ func receipt(from, to, id, state string) *smpp.Message {
 		" sub:001 dlvrd:000 submit date:2611261000 done date:2611261000 stat:" + state + " err:001 text:")}
 }
 
-// listenForTwo returns a listener of an SMS centre that gives messages the ids 1, 2, 3, … With the second it sends a receipt that the first
-// was delivered.
+// listenForTwo returns a listener of an SMS centre that gives messages the ids 1, 2, 3 and so on. With the second it sends a receipt that
+// the first was delivered.
 func (o *smppOrg) listenForTwo(t *testing.T, mobile string) net.Listener {
 	var id atomic.Int64
 	return serveSMPP(t, func(_ int, p *smppPeer) {

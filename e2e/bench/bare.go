@@ -79,8 +79,8 @@ func (b *bench) bareCalls(n int) (left, right *orchestra, all []stream, p *proce
 	return
 }
 
-// beBare is the main function of that process. For each two addresses it prints two of its own, and forwards packets
-// from the one to the other, until its input ends or it gets a signal.
+// beBare is the main function of that process. For each two addresses it prints two of its own, and forwards packets from the one to the
+// other. It ends with its input, or with a signal.
 func beBare(sides []string, out io.Writer) error {
 	poll, err := unix.EpollCreate1(0)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Each time a file is made, ext4 walks over the inodes deleted within the last minute, or within the last five if the
-// deletion is not on the disk yet. A run after one with thousands of deleted recordings measures that: a tenth of a
-// recorded call, and a fifth of the calls refused at 1,000 a second.
+// Each time a file is made, ext4 walks over the inodes deleted within the last minute. It is five minutes if the deletion is not on the
+// disk yet. A run after one with thousands of deleted recordings measures that: a tenth of a recorded call, and a fifth of the calls
+// refused at 1,000 a second.
 const passedBy = 6 * time.Minute
 
 // deletion returns the path of a file whose modification time is the last deletion of a run's recordings.

@@ -41,9 +41,8 @@ func (b *bench) measureIdle() error {
 	return b.fresh(false)
 }
 
-// hold keeps n calls for a moment, then as many more, and returns the KiB of memory that each takes. Memory that does
-// not depend on the number of calls, such as the page cache of a database, is in the first figure and not in the
-// second.
+// hold keeps n calls for a moment, then as many more, and returns the KiB of memory that each takes. Some memory does not depend on the
+// number of calls, such as the page cache of a database. It is in the first figure and not in the second.
 func hold(s subject, n int) (kib, further float64, err error) {
 	mark := fmt.Sprintf("i%d", time.Now().UnixNano()%1e9)
 	c, err := talk(s, 1, mark+"first") // code and data loaded with the first call do not count

@@ -101,8 +101,8 @@ func TestConsole_NoMicrophone(t *testing.T) {
 	p.faultless()
 }
 
-// A telephone without a microphone takes no calls. Its person becomes away with the reason in words, for themselves and for colleagues, and
-// is what they chose as soon as the microphone is back. A state that the person chose stays. A desk phone keeps them available.
+// A telephone without a microphone takes no calls. Its person becomes away with the reason in words, for themselves and for colleagues.
+// They are what they chose as soon as the microphone is back. A state that the person chose stays. A desk phone keeps them available.
 func TestConsole_AwayWithoutMicrophone(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 2*time.Minute, "two browsers open the console, and the server waits for one of them three times")

@@ -79,8 +79,8 @@ func (p *consolePage) answered() {
 	}
 }
 
-// The page shows within seconds that its session was ended or its password changed elsewhere, that its user was suspended, or that the role
-// was lowered. After signing in again the user is on the same page.
+// The page shows within seconds that its session was ended or its password changed elsewhere. It also shows that its user was suspended,
+// or that the role was lowered. After signing in again the user is on the same page.
 func TestConsole_SessionEndsElsewhere(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 4*time.Minute, "two browsers sign in several times")

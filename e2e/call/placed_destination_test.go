@@ -66,8 +66,8 @@ func wantHeaders(r *fixture.IncomingCall, header map[string]string) {
 	}
 }
 
-// TestPlacedCall_CustomHeaders proves that the headers of POST /calls are in the INVITE to the user's phone and in the INVITE to the
-// destination, also if a flow or a queue leads to the destination.
+// TestPlacedCall_CustomHeaders proves that the headers of POST /calls are in the INVITEs to the user's phone and to the destination. That
+// holds also if a flow or a queue leads to the destination.
 func TestPlacedCall_CustomHeaders(t *testing.T) {
 	t.Parallel()
 	s := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}))

@@ -55,8 +55,8 @@ func wantLiveQuality(o *fixture.Office, caller, callee *rig.Phone, last func(cal
 	callee.Wait("CALL_CLOSED", "")
 }
 
-// TestStream_LiveQuality proves that the stream reports the quality of both legs of a good call, and of a call with a
-// leg on a bad network.
+// TestStream_LiveQuality proves that the stream reports the quality of both legs of a good call. It does so for a call with a leg on a
+// bad network.
 func TestStream_LiveQuality(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})

@@ -15,8 +15,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestScreenPop_Latency measures the time from the INVITE to the screen pop on the agent's page, for known and unknown callers, while
-// none, one or all of six connected systems hang. It runs with SONIQ_BENCH only.
+// TestScreenPop_Latency measures the time from the INVITE to the screen pop on the agent's page, for known and unknown callers. None, one
+// or all of six connected systems hang meanwhile. It runs with SONIQ_BENCH only.
 func TestScreenPop_Latency(t *testing.T) {
 	if os.Getenv("SONIQ_BENCH") == "" {
 		t.Skip("measured with SONIQ_BENCH=1")

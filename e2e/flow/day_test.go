@@ -14,8 +14,8 @@ import (
 	"soniq/internal/sandbox/softphone"
 )
 
-// A day at a company with outside and inside calls: a menu of keys and words, queues with music, agents that answer
-// and agents that do not, a transfer into another queue, an unanswered queue, a voicemail message, and a callback.
+// A day at a company with outside and inside calls: a menu of keys and words, queues with music, agents that answer and others that do
+// not, a transfer into another queue, a voicemail message, and a callback.
 func TestDay_MenuQueueVoicemailAndCallback(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 90*time.Second, "a menu, two queues, a message and a callback, one after the other")

@@ -163,8 +163,8 @@ func TestLoad_CallCentreDay(t *testing.T) {
 	})
 }
 
-// TestLoad_OfferLatency measures how long an agent whose call is over waits for the next one while callers wait,
-// from the BYE the telephone sends to the INVITE it receives.
+// TestLoad_OfferLatency measures how long an agent whose call is over waits for the next one while callers wait. The time runs from the
+// BYE that the telephone sends to the INVITE that it receives.
 func TestLoad_OfferLatency(t *testing.T) {
 	if os.Getenv("SONIQ_BENCH") == "" {
 		t.Skip("SONIQ_BENCH=1 runs this, with nothing else on the machine")

@@ -37,9 +37,8 @@ func TestKill_CallGoesOn(t *testing.T) {
 	})
 }
 
-// officeAt makes an office with a fixed SIP address, so that the server has the same address after a restart, and
-// with Ada's telephone connected to it. A baresip that has lost its connection opens another when its registration is
-// due.
+// officeAt makes an office with a fixed SIP address, so that the server has the same address after a restart. Ada's telephone is
+// connected to it. A baresip that has lost its connection opens another when its registration is due.
 func officeAt(t *testing.T, transport string) *fixture.Office {
 	t.Helper()
 	at := fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t))

@@ -47,7 +47,7 @@ func (s *suite) buildServer(all packages) bool {
 	return ok
 }
 
-// buildTests compiles, without the race detector, the end-to-end tests, the server that they run on PostgreSQL, and the one with the tools
+// buildTests compiles without the race detector: the end-to-end tests, the server that they run on PostgreSQL, and the one with the tools
 // that the official MCP suite calls.
 func (s *suite) buildTests(all packages) bool {
 	p := s.begin("build tests", 0)

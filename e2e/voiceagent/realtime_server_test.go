@@ -22,9 +22,9 @@ import (
 	"soniq/internal/protocol/media/dsp"
 )
 
-// realtimeServer is a stand-in for a server of the Realtime protocol that recognises tones and replies with tones.
-// Like the real one it sends audio faster than real time, cancels a response when the caller interrupts, and refuses
-// to truncate audio that it has not sent.
+// realtimeServer is a stand-in for a server of the Realtime protocol that recognises tones and replies with tones. Like the real one it
+// sends audio faster than real time, and cancels a response when the caller interrupts. It refuses to truncate audio that it has not
+// sent.
 type realtimeServer struct {
 	t      testing.TB
 	url    string

@@ -36,8 +36,8 @@ func (x agentTranscript) lines() string {
 	return b.String()
 }
 
-// The caller's words to a voice agent are recorded if the organisation records, streamed live, and in the call's
-// transcript together with the words to people. Erasing the caller's number removes all of them.
+// The caller's words to a voice agent are recorded if the organisation records, and streamed live. They are in the call's transcript
+// together with the words to people. Erasing the caller's number removes all of them.
 func TestTranscript_RecordedStreamedAndErased(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewAIServer(t)

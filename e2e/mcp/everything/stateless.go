@@ -92,11 +92,9 @@ func testLoggingToolHandler(ctx context.Context, req *mcp.CallToolRequest, _ any
 	}, nil, nil
 }
 
-// makeTriggerToolChangeHandler returns a handler that (re-)registers a
-// no-op transient tool. Every call to Server.AddTool dispatches a
-// notifications/tools/list_changed to active subscription streams (even when
-// it replaces a tool with the same name), which is what the SEP-2575
-// subscription checks assert.
+// makeTriggerToolChangeHandler returns a handler that (re-)registers a no-op transient tool. Every call to Server.AddTool dispatches a
+// notifications/tools/list_changed to active subscription streams, even when it replaces a tool with the same name. The SEP-2575
+// subscription checks assert that.
 func makeTriggerToolChangeHandler(server *mcp.Server) mcp.ToolHandlerFor[any, any] {
 	return func(ctx context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
 		mcp.AddTool(server, &mcp.Tool{

@@ -3,9 +3,9 @@
 
 //lint:file-ignore SA1019 the conformance suite still asks for what the protocol deprecates.
 
-// Package everything contains the tools, resources and prompts that the official conformance suite requires of a
-// server, so that the suite can test soniq's transports and authorization. It is adapted from
-// conformance/everything-server of the Go SDK, and is built into the binary with the tag "conformance" only.
+// Package everything contains the tools, resources and prompts that the official conformance suite requires of a server. So the suite can
+// test soniq's transports and authorization. It is adapted from conformance/everything-server of the Go SDK, and is built into the binary
+// with the tag "conformance" only.
 package everything
 
 import (

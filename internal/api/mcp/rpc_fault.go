@@ -14,7 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Requests that the SDK answers with an HTTP error without a JSON-RPC error, with an error without a code, or with the id of another
+// The SDK answers some requests with an HTTP error without a JSON-RPC error, with an error without a code, or with the id of another
 // request. They are answered here, with a JSON-RPC error that has the id of the request.
 
 // rpcRequest is a posted message in its parts.

@@ -80,7 +80,7 @@ func TestPlan_PriorityAcrossQueues(t *testing.T) {
 	})
 }
 
-// A caller that is moved to the first place is offered first there, and an agent of two queues of one priority is still offered calls
+// A caller that is moved to the first place is offered first there. An agent of two queues of one priority is still offered calls
 // (https://github.com/asterisk/asterisk/issues/1691). Of many callers the one that waits longest is
 // (https://github.com/signalwire/freeswitch/issues/2511).
 func TestPlan_MovedCallerAcrossQueues(t *testing.T) {

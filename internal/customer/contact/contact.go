@@ -1,5 +1,5 @@
-// Package contact stores the contacts of an organisation, looks up numbers and e-mail addresses in them and in
-// connected systems, and publishes screen pops for ringing calls.
+// Package contact stores the contacts of an organisation, and looks up numbers and e-mail addresses in them and in connected systems. It
+// publishes screen pops for ringing calls.
 package contact
 
 import (

@@ -96,8 +96,8 @@ var typesOfNames = map[string]string{"MOBILE": "CELL", "CELL": "CELL", "CELLPHON
 	"WORK": "WORK", "BUSINESS": "WORK", "OFFICE": "WORK", "HOME": "HOME", "PRIVATE": "HOME",
 	"MAIN": "MAIN", "OTHER": "OTHER", "PAGER": "PAGER", "VOICE": "VOICE"}
 
-// standardProperty returns a property whose name is in otherNames, or is a type behind the name of numbers or addresses (PHONE.WORK), as
-// TEL or EMAIL with that type. Others stay as they are.
+// standardProperty returns a property whose name is in otherNames as TEL or EMAIL with a type. The name may have the type behind it, as
+// in PHONE.WORK. Others stay as they are.
 func standardProperty(group, name, params string) (string, string, string) {
 	before := strings.ToUpper(group)
 	standard := otherNames[before]

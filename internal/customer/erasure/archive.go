@@ -43,7 +43,7 @@ type omission struct {
 	Why  string `json:"why"`
 }
 
-// archive writes the ZIP file of an export. It implements personal.Writer. Items of several kinds may come mixed, therefore each kind is
+// archive writes the ZIP file of an export. It implements personal.Writer. Items of several kinds may come mixed. So each kind is
 // collected in a temporary file without a name, which the system removes with the process.
 type archive struct {
 	zip     *zip.Writer

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzClientDocument checks that a client metadata document never adds a redirect URI other than https or loopback,
-// and never a name of more than one line.
+// FuzzClientDocument checks that a client metadata document adds no redirect URI other than https or loopback, and no name of more than
+// one line.
 func FuzzClientDocument(f *testing.F) {
 	const id = "https://client.example/about.json"
 	f.Add(id, []byte(`{"client_id":"`+id+`","client_name":"A","redirect_uris":["https://client.example/cb"]}`))

@@ -70,8 +70,8 @@ func pglite(t *testing.T) *db.DB {
 	return d
 }
 
-// compareResults compares the first ten results of all queries. It returns the share of common results, and the share
-// of queries with the same first result or one whose score differs by less than a hundredth.
+// compareResults compares the first ten results of all queries. It returns the share of common results, and the share of queries with the
+// same first result. A first result whose score differs by less than a hundredth counts as the same.
 func compareResults(t *testing.T, a, b *memory.Service, queries []query, change func(*memory.Query)) (both, first float64) {
 	t.Helper()
 	got, all := 0, 0

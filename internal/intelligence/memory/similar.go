@@ -33,8 +33,8 @@ const (
 type presence func([]Term) map[Term]bool
 
 // addSimilar finds the words that are similar to words of the query: to those that the lexicon does not have, which are names for the
-// most part, in any way. To a word of the lexicon, which may be a name as well, those are that sound like it, if it is the whole query or
-// has a capital inside a query.
+// most part, in any way. A word of the lexicon may be a name as well. Names that sound like it are similar to it if it is the whole
+// query, or has a capital inside a query.
 func (q *question) addSimilar(present presence) {
 	compared := 0
 	all := wordsOfQuery(q.text)

@@ -15,8 +15,8 @@ const vocabularySize = 32768
 
 var vocabulary = regexp.MustCompile(`vocab_base64\s*=\s*"([A-Za-z0-9+/=]+)"`)
 
-// tokens converts the tokenizer's script, which has its words in one base64 string, to the token file of sherpa-onnx
-// (the bytes of each token in base64, and its number).
+// tokens converts the tokenizer's script, which has its words in one base64 string, to the token file of sherpa-onnx. That has the bytes
+// of each token in base64, and its number.
 func tokens(script []byte) ([]byte, error) {
 	m := vocabulary.FindSubmatch(script)
 	if m == nil {

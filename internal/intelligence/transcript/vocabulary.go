@@ -9,9 +9,8 @@ import (
 type Term struct {
 	// Text is the written form, such as "Zyntrix" or "Ilse Vandermeer".
 	Text string `json:"text"`
-	// SoundsLike lists pronunciations, each as words that are read as they are written ("zin tricks"), or in
-	// upper-case phones of the CMU dictionary ("Z IH N T R IH K S"). If it is empty the engine derives the
-	// pronunciation from Text.
+	// SoundsLike lists pronunciations. Each is written as words that are read as they are written ("zin tricks"), or in upper-case phones
+	// of the CMU dictionary ("Z IH N T R IH K S"). If it is empty the engine derives the pronunciation from Text.
 	SoundsLike []string `json:"sounds_like,omitempty"`
 	// UserDefined is set if a user entered the term: it is written in this form wherever it is recognised.
 	UserDefined bool `json:"chosen,omitempty"`

@@ -11,8 +11,7 @@ import (
 	"soniq/internal/platform/personal"
 )
 
-// Turn has the text of the caller and the answer that was played, with the times of its stages from the end of the
-// caller's last word.
+// Turn has the text of the caller and the answer that was played. The times of its stages count from the end of the caller's last word.
 type Turn struct {
 	ID          string    `json:"id"`
 	At          time.Time `json:"at" doc:"The end of the caller's last word"`

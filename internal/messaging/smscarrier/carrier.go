@@ -89,8 +89,8 @@ func (s *Service) addStatus(c *Carrier, is carrierState) {
 	}
 }
 
-// matchLength returns the number of characters of the longest prefix that matches, 0 for a carrier without prefixes,
-// and -1 if the carrier does not match.
+// matchLength returns the number of characters of the longest prefix that matches. It is 0 for a carrier without prefixes, and -1 if the
+// carrier does not match.
 func (c Carrier) matchLength(from, to string) int {
 	if len(c.Numbers) > 0 && !contains(c.Numbers, from) {
 		return -1

@@ -24,8 +24,8 @@ const (
 	shareDelay     = 3 * time.Millisecond
 	busyShareDelay = 25 * time.Millisecond
 	busyWrites     = 20
-	// minCommitGap is the minimum time between two commits without fsync if there were more than relaxedBurst calls
-	// of TxRelaxed in the last tenth of a second.
+	// minCommitGap is the minimum time between two commits without fsync. It applies if there were more than relaxedBurst calls of
+	// TxRelaxed in the last tenth of a second.
 	minCommitGap = 4 * time.Millisecond
 	relaxedBurst = 10
 )

@@ -79,8 +79,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Client returns an HTTP client that connects to allowed addresses only. It does not follow redirects (the caller
-// gets the 3xx), uses no proxy, refuses credentials in URLs, and fails with ErrTooLarge if a body exceeds the limit.
+// Client returns an HTTP client that connects to allowed addresses only. It does not follow redirects (the caller gets the 3xx), uses no
+// proxy, and refuses credentials in URLs. It fails with ErrTooLarge if a body exceeds the limit.
 func (g *Guard) Client(l Limits) *http.Client {
 	l = l.withDefaults()
 	return &http.Client{

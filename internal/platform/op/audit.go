@@ -138,8 +138,8 @@ func (c *Pipeline) allowNote(p access.Principal, o Operation) bool {
 	return ok
 }
 
-// noteFailure writes an audit line for a change that its function denied, and for a failed action with side effects,
-// which may have taken effect partly.
+// noteFailure writes an audit line for a change that its function denied. It also does so for a failed action with side effects, which
+// may have taken effect partly.
 func (c *Pipeline) noteFailure(ctx context.Context, o Operation, err error) error {
 	var again *replayed
 	p, ok := access.From(ctx)

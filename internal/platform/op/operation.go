@@ -23,8 +23,8 @@ const (
 	RolloutPlanned Rollout = "planned"
 )
 
-// Operation is one function of the API. It is declared once and becomes a REST endpoint, an entry of the OpenAPI
-// document, a documented scope and, with a tool name, an MCP tool.
+// Operation is one function of the API. It is declared once and becomes a REST endpoint, an entry of the OpenAPI document and a
+// documented scope. With a tool name it becomes an MCP tool too.
 type Operation struct {
 	ID      string
 	Method  string

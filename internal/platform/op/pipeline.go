@@ -147,8 +147,8 @@ func MissingScope(ctx context.Context, need access.Requirement) *Error {
 	return missingScope(ctx, need.Need(), p)
 }
 
-// missingScope returns the error insufficient_scope. For an OAuth token, the challenge lists the scopes the program
-// has and those it additionally needs, so that it can ask its user for all of them.
+// missingScope returns the error insufficient_scope. For an OAuth token, the challenge lists the scopes the program has and those it
+// additionally needs. So it can ask its user for all of them.
 func missingScope(ctx context.Context, n access.Need, p access.Principal) *Error {
 	var missing []access.Scope
 	for _, set := range n.Alternatives() {

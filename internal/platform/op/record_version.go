@@ -43,8 +43,8 @@ func Read[I, O any](fn func(context.Context, *I) (*Out[O], error)) Reader {
 	}
 }
 
-// Revised is implemented by records whose version does not follow from updated_at or from all members, for example
-// because they contain URLs that are generated for each response.
+// Revised is implemented by records whose version does not follow from updated_at or from all members. They may contain URLs that are
+// generated for each response.
 type Revised interface{ Revision() string }
 
 // tagOf returns the ETag of a response: the one of the service, or one of its revision, of updated_at, or of all its

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Check panics if an exported field of an interface type in the struct config, or in a struct that it embeds, is nil or has a nil
-// pointer. The latter is a service that is built later. A field may be nil if it has the tag `wiring:"optional"` or optional names it.
+// Check panics if an exported field of an interface type in the struct config is nil or has a nil pointer, also in a struct that it
+// embeds. The latter is a service that is built later. A field may be nil if it has the tag `wiring:"optional"` or optional names it.
 // Constructors call Check first, so that a missing dependency ends the program at start and not at the first call.
 func Check(config any, optional ...string) {
 	v := reflect.ValueOf(config)

@@ -80,8 +80,8 @@ func TestQueueDigit_EventOrTone(t *testing.T) {
 	}
 }
 
-// Members of a mixer that hear a leg receive its digits as well, in the form that each leg takes and as long as the
-// key is held down. The sender and members that do not hear it receive none.
+// Members of a mixer that hear a leg receive its digits as well. They come in the form that each leg takes, as long as the key is held
+// down. The sender and members that do not hear it receive none.
 func TestLiveDTMF_ThroughMixer(t *testing.T) {
 	t.Parallel()
 	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)

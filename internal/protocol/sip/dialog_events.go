@@ -33,9 +33,8 @@ type Answered struct {
 	SDP []byte
 }
 
-// Failed is the final failure of an outgoing INVITE. Status is 408 without any response, 487 after Cancel, 503 if it
-// could not be sent, and 430 if the TCP connection of a registered phone is closed. Contact is the first target of a
-// 3xx.
+// Failed is the final failure of an outgoing INVITE. Status is 408 without any response, 487 after Cancel, and 503 if it could not be
+// sent. It is 430 if the TCP connection of a registered phone is closed. Contact is the first target of a 3xx.
 type Failed struct {
 	Status     int
 	Reason     string

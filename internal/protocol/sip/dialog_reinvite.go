@@ -70,8 +70,8 @@ func (l *Leg) emitOffer(m *received, e Reinvite) *pendingReinvite {
 // ownOfferPending reports whether our own offer waits for its answer.
 func (l *Leg) ownOfferPending() bool { return l.reinviteTx != nil || l.updatePending }
 
-// glareRetryAfter returns the header line of a 500 to an offer that collides with an earlier offer of the same side
-// (RFC 3261 §14.2, RFC 3311 §5.2).
+// glareRetryAfter returns the header line of a 500 to an offer that collides with an earlier one of the same side (RFC 3261 §14.2, RFC
+// 3311 §5.2).
 func glareRetryAfter(m *received) string {
 	return "Retry-After: " + strconv.Itoa(1+int(m.CSeq%10)) + "\r\n"
 }

@@ -12,9 +12,9 @@ import (
 // ErrUpdateNotAllowed is returned if the peer does not allow UPDATE in the present state.
 var ErrUpdateNotAllowed = errors.New("sip: the peer does not allow UPDATE")
 
-// Update offers sdp by UPDATE (RFC 3311) and returns the answer. Before the call is answered it is the only way to
-// make an offer, and only after the first offer was answered in a reliable provisional response. It fails with
-// ErrUpdateNotAllowed if the peer does not allow UPDATE. 491 and refusals are handled as in Reinvite.
+// Update offers sdp by UPDATE (RFC 3311) and returns the answer. Before the call is answered it is the only way to make an offer. It
+// needs a first offer that was answered in a reliable provisional response. It fails with ErrUpdateNotAllowed if the peer does not allow
+// UPDATE. 491 and refusals are handled as in Reinvite.
 func (l *Leg) Update(ctx context.Context, sdp []byte) ([]byte, error) {
 	return l.negotiate(ctx, func(done func(*received, error)) { l.sendUpdate(sdp, done) }, nil)
 }

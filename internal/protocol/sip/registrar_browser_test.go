@@ -8,8 +8,8 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// The registration of a browser whose page is gone ends. That of a page that was loaded again stays, and so do that of a desk phone and
-// that of the same browser at another node.
+// The registration of a browser whose page is gone ends. That of a page that was loaded again stays. So do that of a desk phone and that
+// of the same browser at another node.
 func TestBrowser_RegistrationEndsWithoutConnection(t *testing.T) {
 	t.Parallel()
 	book := newFakeDirectory().addAccount("alice", "secret").addAccount("bob", "secret").addAccount("carol", "secret").addAccount("dave", "secret")

@@ -106,9 +106,8 @@ func (s *shard) RunQueued(calm bool) {
 	s.unlock()
 }
 
-// yieldToCall yields the processor, so that the goroutine of the call handles the event just delivered before this
-// shard sends a 100 or ACK, which no peer waits for. Under load it does nothing, because the goroutine and thus the
-// shard would be scheduled after everything else.
+// yieldToCall yields the processor. So the goroutine of the call handles the event just delivered before this shard sends a 100 or ACK,
+// which no peer waits for. Under load it does nothing, because the goroutine and thus the shard would be scheduled after everything else.
 func (s *shard) yieldToCall() {
 	if s.lowLoad {
 		runtime.Gosched()

@@ -31,8 +31,8 @@ func (w *eventSubscription) subjectKey() subjectKey {
 	return subjectKey{w.eventPackage.Event(), w.subject}
 }
 
-// add stores a subscription. It removes an older one of the same phone, which the phone lost in a restart, and the
-// oldest one of an account that has too many.
+// add stores a subscription. It removes an older one of the same phone, which the phone lost in a restart. It also removes the oldest one
+// of an account that has too many.
 func (a *subscriptionTable) add(w *eventSubscription, most int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -27,9 +27,8 @@ const (
 	busyPercent = 300       // GOGC under load
 )
 
-// Tune raises GOGC while the allocation rate is high and the heap is small, because garbage collection is a
-// tenth of the CPU of a call then. At the end of the busy period it returns memory to the system. It does nothing if
-// GOGC is set.
+// Tune raises GOGC while the allocation rate is high and the heap is small. Garbage collection is a tenth of the CPU of a call then. At
+// the end of the busy period it returns memory to the system. It does nothing if GOGC is set.
 func Tune(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return

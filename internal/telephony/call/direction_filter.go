@@ -14,8 +14,8 @@ const (
 	calleeSide
 )
 
-// splitByPhoneSide returns the queries that make up the list. A filter by phone becomes two queries, one per side,
-// because each can use an index in the order of the list and no index covers both.
+// splitByPhoneSide returns the queries that make up the list. A filter by phone becomes two queries, one per side. Each can use an index
+// in the order of the list, and no index covers both.
 func (in Filters) splitByPhoneSide() []Filters {
 	if in.Phone == "" {
 		return []Filters{in}

@@ -14,9 +14,9 @@ import (
 // Journal entries of calls: they make the beginning and the answer of a call durable before their commit, so that
 // signalling does not wait for the commit. Replay writes them to the database after a crash.
 
-// journalEntry is one entry of the journal; exactly one member is set. The resume data (dialogs) of a change follows
-// the JSON on a line of its own, in the entry of its change or in a separate entry. It is as long as all the rest,
-// and as JSON inside JSON it would be parsed a second time.
+// journalEntry is one entry of the journal; exactly one member is set. The resume data (dialogs) of a change follows the JSON on a line
+// of its own. It is in the entry of its change, or in a separate one. It is as long as all the rest, and as JSON inside JSON it would be
+// parsed a second time.
 type journalEntry struct {
 	Begin   *New              `json:"begin,omitempty"`
 	Change  *journaledChange  `json:"change,omitempty"`

@@ -39,8 +39,9 @@ func read(text, country string) (e164, extension string, ok bool) {
 	return phonenumbers.Format(n, phonenumbers.E164), extension, true
 }
 
-// ParseDialled reads a number as the library does. In countries with other digits for a call abroad, such as 011, it also reads 00, which
-// most of the world writes and carriers send (ITU-T E.164 §A.4), if the result is a valid number and the text has no other reading.
+// ParseDialled reads a number as the library does. In countries with other digits for a call abroad, such as 011, it also reads 00. Most
+// of the world writes it, and carriers send it (ITU-T E.164 §A.4). The result must be a valid number, and the text must have no other
+// reading.
 func ParseDialled(text, country string) (*phonenumbers.PhoneNumber, error) {
 	n, err := phonenumbers.Parse(text, country)
 	if err == nil && phonenumbers.IsPossibleNumber(n) {

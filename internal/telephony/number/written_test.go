@@ -82,8 +82,8 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// In a country with its own digits for a call abroad, 00 and + are the same at each place that reads a number, and an extension does not
-// hide the number before it.
+// In a country with its own digits for a call abroad, 00 and + are the same at each place that reads a number. An extension does not hide
+// the number before it.
 func TestStored_SpellingsFromAbroad(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

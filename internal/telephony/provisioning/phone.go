@@ -44,8 +44,8 @@ const registerSeconds = 600
 // defaultCodecs lists the codecs of phones without a preference, in order.
 var defaultCodecs = []string{"opus", "g722", "pcma", "pcmu"}
 
-// sanitized returns the phone with single-line texts and without invisible characters, so that no text can end a line
-// or move the cursor of a display. It also sets default codecs, key labels and the time zone.
+// sanitized returns the phone with single-line texts and without invisible characters. So no text can end a line or move the cursor of a
+// display. It also sets default codecs, key labels and the time zone.
 func (p Phone) sanitized() Phone {
 	for _, field := range []*string{&p.Label, &p.Name, &p.Extension, &p.Username, &p.Password, &p.Realm, &p.Server, &p.MAC, &p.URL,
 		&p.HTTPUser, &p.HTTPPass, &p.NTP} {

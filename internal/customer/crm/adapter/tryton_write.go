@@ -16,8 +16,8 @@ func (t *tryton) Upsert(ctx context.Context, key, externalID string, c contact.C
 	return t.Merge(ctx, key, externalID, "", c)
 }
 
-// Merge writes a contact as a party with its numbers and e-mail addresses. A party with the same name and one of the
-// contact's numbers or addresses is reused, so that a retry after a lost answer creates no duplicate.
+// Merge writes a contact as a party with its numbers and e-mail addresses. A party with the same name and one of the contact's numbers or
+// addresses is reused. So a retry after a lost answer creates no duplicate.
 func (t *tryton) Merge(ctx context.Context, _, externalID, base string, c contact.Contact) (WriteResult, error) {
 	ours := t.cardFieldsOf(c)
 	if externalID == "" {

@@ -1,5 +1,5 @@
-// Package vendortest simulates CRM vendors in tests. It validates every request against the vendor's API description,
-// as far as it is restated in described/, and answers with the examples of the description or as the test sets.
+// Package vendortest simulates CRM vendors in tests. It validates every request against the vendor's API description, as far as it is
+// restated in described/. It answers with the examples of the description, or as the test sets.
 package vendortest
 
 import (

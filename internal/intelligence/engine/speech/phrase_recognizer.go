@@ -38,8 +38,8 @@ func (e *PhraseRecognizer) CheckLanguage(language string) error {
 }
 
 // Recognize reads 8 kHz audio of a caller, piece by piece, until the caller has spoken and a pause follows. It returns the index of the
-// phrase that was said or that it sounds most like. If the deadline of the context passes, the audio up to then is still recognised. ok is
-// false if no phrase matches, if nothing was said, if the context was cancelled, if no recogniser works, and if none supports the language.
+// phrase that was said or that it sounds most like. If the deadline of the context passes, the audio up to then is still recognised. ok
+// is false if no phrase matches, nothing was said, the context was cancelled, no recogniser works, or none supports the language.
 func (e *PhraseRecognizer) Recognize(ctx context.Context, phrases []string, language string, pcm <-chan []int16) (index int, ok bool) {
 	if w, sleeps := e.recognizer.(interface{ Wake() }); sleeps {
 		w.Wake()

@@ -100,8 +100,8 @@ func (a *Answer) Want(status int) *Answer {
 	return a
 }
 
-// Refused fails the test at once if the response is not a problem with the code and exactly these violations, each
-// "field code", in any order. Without violations it compares only the code.
+// Refused fails the test at once if the response is not a problem with the code and exactly these violations. Each is "field code"; they
+// may be in any order. Without violations it compares only the code.
 func (a *Answer) Refused(code string, violations ...string) *Answer {
 	a.t.Helper()
 	if got := a.Text("code"); got != code {

@@ -15,8 +15,8 @@ func Tone(hz, dbfs float64, d time.Duration, rate int) []int16 {
 	return pcm
 }
 
-// DominantFrequency returns the strongest frequency in pcm between 50 Hz and nearly half the rate, to about 1 Hz for
-// 100 ms or more, and its level in dBFS. Silence is 0 Hz, -Inf.
+// DominantFrequency returns the strongest frequency in pcm between 50 Hz and nearly half the rate, and its level in dBFS. It is exact to
+// about 1 Hz for 100 ms or more. Silence is 0 Hz, -Inf.
 func DominantFrequency(pcm []int16, rate int) (hz, dbfs float64) {
 	n := len(pcm)
 	if n < 8 || rate <= 0 || IsSilent(pcm) {

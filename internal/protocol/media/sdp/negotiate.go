@@ -101,10 +101,10 @@ func eventsLast(a, b Format) int {
 	return -1
 }
 
-// RelayedAnswer returns the answer to an offer, given the other leg's answer. It has the codecs that the other leg
-// accepted, in its order, with the payload types of the offer, so that packets can be relayed unchanged. If there are
-// none, it has the first codec of the offer that can be transcoded. Events are included even if the other leg
-// accepted none. If no codec can be transcoded either, the error is an *Error with 488.
+// RelayedAnswer returns the answer to an offer, given the other leg's answer. It has the codecs that the other leg accepted, in its
+// order, with the payload types of the offer. So packets can be relayed unchanged. If there are none, it has the first codec of the offer
+// that can be transcoded. Events are included even if the other leg accepted none. If no codec can be transcoded either, the error is an
+// *Error with 488.
 func RelayedAnswer(offer, other Description) (LocalMedia, error) {
 	m := LocalMedia{Direction: other.Direction, Ptime: other.Ptime}
 	for _, f := range other.Formats {

@@ -27,8 +27,8 @@ type dialJobArgs struct {
 // Handle registers the job handler that places due callbacks.
 func (s *Service) Handle(r *job.Runner) { r.Handle(dialKind, s.runDialJob) }
 
-// requeueDelay is the delay before a dial job runs again if another callback dials the same number, or if this server
-// accepts no calls at the moment.
+// requeueDelay is the delay before a dial job runs again. It applies if another callback dials the same number, or if this server accepts
+// no calls at the moment.
 const requeueDelay = 15 * time.Second
 
 func (s *Service) enqueueDial(ctx context.Context, tx db.Querier, org string, c Callback, at time.Time) error {

@@ -223,8 +223,8 @@ func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse,
 	return op.FileStream(ctx, op.File{Org: org, Content: content, Name: r.CallID + ".wav", Type: "audio/wav", Changed: r.AvailableAt.Time})
 }
 
-// SignedURL turns the URL of a recording's audio into a signed one that needs no credential for nine days
-// (webhookURLLife), as long as the maker may read it. Any other URL is returned unchanged.
+// SignedURL turns the URL of a recording's audio into a signed one that needs no credential for nine days (webhookURLLife). It works as
+// long as the maker may read the recording. Any other URL is returned unchanged.
 func (s *Service) SignedURL(maker access.Holder, address string) string {
 	for _, sandbox := range []bool{false, true} {
 		id, ok := strings.CutPrefix(address, s.cfg.Links.Prefix(sandbox)+"/recordings/")
