@@ -149,12 +149,14 @@ func networkAddress(t *testing.T) string {
 			return p.Addr().String()
 		}
 	}
-	t.Fatal("this machine has no address but those of the loopback interface; calls in Firefox need one")
+	t.Skip("this machine has no address but those of the loopback interface; calls in Firefox need one")
 	return ""
 }
 
 // TestConsole_EmptyServerToFirstCallInFirefox is TestConsole_EmptyServerToFirstCall with two Firefoxes. The audio goes over an address of a
 // network card, because Firefox offers none of the loopback interface.
+//
+// https://github.com/ringcentral/ringcentral-embeddable/issues/343
 func TestConsole_EmptyServerToFirstCallInFirefox(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 4*time.Minute, "two browsers set a server up and call each other; the words are recognised")

@@ -177,6 +177,9 @@ func TestConsole_GoneBrowserTakesNoCalls(t *testing.T) {
 
 // TestConsole_SignOutEndsPhone signs an agent out whose telephone is the browser: first while another tab still shows the console, then after
 // the page of the console was left and the agent is away. The agent is offline at once, and a tab of the console shows the sign-in.
+//
+// https://github.com/twilio/OpenVBX/issues/268, https://github.com/onsip/SIP.js/issues/916
+// https://github.com/openhab/openhab-webui/issues/1872, https://github.com/RestComm/olympus/issues/139
 func TestConsole_SignOutEndsPhone(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, time.Minute, "two browsers leave the console, and the server waits for one of them")

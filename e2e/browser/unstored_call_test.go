@@ -12,6 +12,8 @@ import (
 // TestBrowser_ReadsCallBeforeItIsStored asks for a call by the id in the INVITE, while the database of the server is locked. Each question is
 // answered once the call is stored: for the called agent, whose part in the call is stored with it, and for the organisation. An agent
 // without a part in the call gets 404 then.
+//
+// https://github.com/Abilityai/trinity/issues/1445
 func TestBrowser_ReadsCallBeforeItIsStored(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Load: rig.Browser, Flags: []string{"--web-origins", "*"}, Env: fixture.NoSpeech})

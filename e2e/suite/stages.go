@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -28,6 +29,26 @@ var realtime = []string{"soniq/internal/protocol/media", "soniq/internal/intelli
 // engine names the recognition and language models, with its sub-packages. Its tests compute for minutes under the race detector. The
 // detector watches the same code in the server of the end-to-end tests.
 const engine = "soniq/internal/intelligence/engine"
+
+// computing names tests that compute for half a minute or longer under the race detector, by package. They run without it, with those of
+// the engine. The detector watches the other tests of their packages.
+var computing = map[string][]string{
+	"soniq/cmd/consolebuild":          {"TestBundle_SameTwiceAndWithinBudgets"},
+	"soniq/internal/customer/contact": {"TestLookup_TenThousandNumbersFiveFormats"},
+	"soniq/internal/intelligence/memory": {"TestBinaryCodes_Recall", "TestDatabaseIndexes_SameResultsAsInMemory", "TestSearch_LabelledMisspellings",
+		"TestSearch_ScoresSeparateAnswers"},
+	"soniq/internal/telephony/number": {"TestImport_TenThousandNumbers"},
+}
+
+// computingTests returns the tests of computing as a pattern, and their packages.
+func computingTests() (pattern string, all []testPackage) {
+	var names []string
+	for _, path := range slices.Sorted(maps.Keys(computing)) {
+		names = append(names, computing[path]...)
+		all = append(all, testPackage{path: path, tests: len(computing[path])})
+	}
+	return "^(" + strings.Join(names, "|") + ")$", all
+}
 
 // punctual names the unit tests with timers that a late processor would fail, each with its sub-packages. They compute little and run
 // beside the end-to-end tests, at their priority.
@@ -103,7 +124,8 @@ func (s *suite) check() {
 
 // unit runs unit tests with the race detector on SQLite.
 func (s *suite) unit(all []testPackage) {
-	p := s.begin("unit", total(all))
+	_, elsewhere := computingTests()
+	p := s.begin("unit", total(all)-total(elsewhere))
 	defer p.end()
 	s.events(p, s.raceTests(low, all))
 }
@@ -130,18 +152,22 @@ func longestFirst(all []testPackage) (sorted []testPackage) {
 }
 
 func (s *suite) raceTests(nice int, all []testPackage, flags ...string) *exec.Cmd {
-	c := s.command(nice, "", flat("scripts/race", "test", "-json", "-count=1", "-p", processors(1), "-timeout", s.limit(unitLimit), flags,
-		compileFlags, paths(longestFirst(all)))...)
+	elsewhere, _ := computingTests()
+	c := s.command(nice, "", flat("scripts/race", "test", "-json", "-count=1", "-p", processors(1), "-timeout", s.limit(unitLimit), "-skip", elsewhere,
+		flags, compileFlags, paths(longestFirst(all)))...)
 	c.Env = without(c.Env, "SONIQ_TEST_POSTGRES")
 	return c
 }
 
-// unitEngine runs the tests of the engine without the race detector, at the usual priority, before the end-to-end tests. Recognition
-// lowers its own priority: beside those it would not start within its time limit.
+// unitEngine runs the tests of the engine and of computing without the race detector, beside the real-time tests, which leave most of the
+// processors idle, and therefore at the lowest priority. Recognition lowers its own priority too: beside the end-to-end tests it would not
+// start within its time limit.
 func (s *suite) unitEngine(all []testPackage) {
-	p := s.begin(unitEngine, total(all))
+	pattern, more := computingTests()
+	p := s.begin(unitEngine, total(all)+total(more))
 	defer p.end()
-	s.events(p, s.engineTests(0, all))
+	s.events(p, s.engineTests(low, all))
+	s.events(p, s.engineTests(low, more, "-run", pattern))
 }
 
 func (s *suite) engineTests(nice int, all []testPackage, flags ...string) *exec.Cmd {

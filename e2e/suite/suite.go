@@ -54,13 +54,13 @@ func (s *suite) test() {
 	s.both(func() { s.realTime("real-time", all.realtime) }, func() {
 		if built = s.buildTests(all); built {
 			s.check()
+			s.unitEngine(all.engine)
 		}
 	})
 	if !built {
 		return
 	}
 	s.both(func() {
-		s.unitEngine(all.engine)
 		s.both(func() { s.endToEnd(all.e2e) }, func() { s.realTime("punctual", all.punctual) })
 	}, func() {
 		s.both(func() { s.unit(all.unit) }, func() {

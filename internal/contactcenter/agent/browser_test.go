@@ -98,6 +98,8 @@ func TestBrowser_GoneForAMinuteIsAway(t *testing.T) {
 
 // TestBrowser_SessionEnds ends the browser session in which a browser got its token. Its user is offline at once, whether the browser was
 // registered or had become unreachable. Browsers of other sessions and organisations, and of keys, stay registered.
+//
+// https://github.com/twilio/OpenVBX/issues/268
 func TestBrowser_SessionEnds(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
