@@ -35,8 +35,8 @@ const engine = "soniq/internal/intelligence/engine"
 var computing = map[string][]string{
 	"soniq/cmd/consolebuild":          {"TestBundle_SameTwiceAndWithinBudgets"},
 	"soniq/internal/customer/contact": {"TestLookup_TenThousandNumbersFiveFormats"},
-	"soniq/internal/intelligence/memory": {"TestBinaryCodes_Recall", "TestDatabaseIndexes_SameResultsAsInMemory", "TestSearch_LabelledMisspellings",
-		"TestSearch_ScoresSeparateAnswers"},
+	"soniq/internal/intelligence/memory": {"TestBinaryCodes_Recall", "TestDatabaseIndexes_SameResultsAsInMemory",
+		"TestSearch_LabelledMisspellings", "TestSearch_ScoresSeparateAnswers"},
 	"soniq/internal/telephony/number": {"TestImport_TenThousandNumbers"},
 }
 
@@ -153,8 +153,8 @@ func longestFirst(all []testPackage) (sorted []testPackage) {
 
 func (s *suite) raceTests(nice int, all []testPackage, flags ...string) *exec.Cmd {
 	elsewhere, _ := computingTests()
-	c := s.command(nice, "", flat("scripts/race", "test", "-json", "-count=1", "-p", processors(1), "-timeout", s.limit(unitLimit), "-skip", elsewhere,
-		flags, compileFlags, paths(longestFirst(all)))...)
+	c := s.command(nice, "", flat("scripts/race", "test", "-json", "-count=1", "-p", processors(1), "-timeout", s.limit(unitLimit),
+		"-skip", elsewhere, flags, compileFlags, paths(longestFirst(all)))...)
 	c.Env = without(c.Env, "SONIQ_TEST_POSTGRES")
 	return c
 }

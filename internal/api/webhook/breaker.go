@@ -100,6 +100,7 @@ func (s *Service) applyOutcome(ctx context.Context, tx db.Querier, o outcome) (e
 	return s.disable(ctx, tx, o.endpoint, o.decision.disableReason)
 }
 
+// recordSuccess resets the counters of failures, unless a failure came after the answer: answers may be stored in another order.
 func (s *Service) recordSuccess(ctx context.Context, tx db.Querier, e *endpoint, r attemptResult) error {
 	p := s.healthOf(e.ID)
 	last, now, known := p.lastSuccess.Load(), r.at.UnixNano(), p.failures.Load()
@@ -107,9 +108,13 @@ func (s *Service) recordSuccess(ctx context.Context, tx db.Querier, e *endpoint,
 		return nil
 	}
 	const q = `UPDATE webhooks SET consecutive_failures = 0, failing_since = NULL, last_success_at = $3
-		WHERE org_id = $1 AND id = $2 RETURNING status`
+		WHERE org_id = $1 AND id = $2 AND (last_failure_at IS NULL OR last_failure_at <= $3) RETURNING status`
 	var status Status
-	if err := tx.QueryRow(ctx, q, e.Org, e.ID, r.at).Scan(&status); err != nil {
+	err := tx.QueryRow(ctx, q, e.Org, e.ID, r.at).Scan(&status)
+	if db.IsNone(err) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("write success of webhook: %w", err)
 	}
 	db.OnCommit(tx, func() { p.clear(known) })

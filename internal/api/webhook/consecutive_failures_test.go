@@ -43,3 +43,29 @@ func TestBreaker_InterleavedSuccessesResetCount(t *testing.T) {
 		}
 	})
 }
+
+// TestBreaker_EarlierSuccessStoredLater stores a success behind a failure that came after it: the failure still counts.
+func TestBreaker_EarlierSuccessStoredLater(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx := context.Background()
+		h := newFixture(t, d, nil)
+		id, _ := h.create("http://127.0.0.1:9/hook", nil)
+		e, err := h.endpoint(ctx, d.Read(ctx), h.org, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for _, r := range []attemptResult{{at: db.At(began.Add(20 * time.Millisecond)), fault: "410"}, {at: db.At(began)}} {
+			o := outcome{endpoint: e, delivery: &delivery{Attempts: 1}, result: r}
+			if err := d.Tx(ctx, func(tx db.Querier) error { return h.applyOutcome(ctx, tx, o) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var failures int
+		const q = `SELECT consecutive_failures FROM webhooks WHERE org_id = $1 AND id = $2`
+		if err := d.Read(ctx).QueryRow(ctx, q, h.org, id).Scan(&failures); err != nil || failures != 1 {
+			t.Errorf("%d failures (%v), want 1", failures, err)
+		}
+	})
+}
