@@ -2,19 +2,22 @@ package browser
 
 import "strings"
 
-// clickText clicks the first element with a role whose text contains all of the given texts. It waits for it.
+// clickText clicks the first element with a role whose text contains all of the given texts. It waits for it. The rest of the text may change
+// meanwhile.
 func (p *consolePage) clickText(role string, texts ...string) {
 	p.t.Helper()
-	var name string
-	until(p.t, role+" with "+strings.Join(texts, ", "), pageTime, func() bool {
-		for _, n := range p.nodes(role, "") {
-			if name = p.nameOf(n); containsAll(name, texts) {
-				return true
+	what := role + " with " + strings.Join(texts, ", ")
+	p.clickFound(what, func() (node int) {
+		until(p.t, what, pageTime, func() bool {
+			for _, node = range p.nodes(role, "") {
+				if containsAll(p.nameOf(node), texts) {
+					return true
+				}
 			}
-		}
-		return false
+			return false
+		})
+		return node
 	})
-	p.click(role, name)
 }
 
 // nameOf returns the accessible name of an element; "" if the element is gone.

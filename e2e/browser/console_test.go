@@ -192,19 +192,25 @@ func (p *consolePage) call(node int, function string, args ...any) {
 // click waits for an element and clicks it with the mouse.
 func (p *consolePage) click(role, name string) {
 	p.t.Helper()
+	p.clickFound(role+" "+name, func() int { return p.has(role, name) })
+}
+
+// clickFound clicks the element that find returns. It finds it again if the page replaces the element.
+func (p *consolePage) clickFound(what string, find func() int) {
+	p.t.Helper()
 	for range 5 {
-		if p.clickOnce(role, name) {
+		if p.clickOnce(find()) {
 			return
 		}
 	}
-	p.t.Fatalf("%s %s moves: no click lands on it", role, name)
+	p.t.Fatalf("%s moves: no click lands on it", what)
 }
 
 // clickOnce clicks an element. It reports false if the page moved or replaced the element meanwhile, so that the click landed elsewhere. A
 // button may open something above itself when it is pressed, or be removed when it is released.
-func (p *consolePage) clickOnce(role, name string) bool {
+func (p *consolePage) clickOnce(node int) bool {
 	p.t.Helper()
-	p.call(p.has(role, name), `async function() {
+	p.call(node, `async function() {
 		this.scrollIntoView({block: "center"});
 		const middle = () => { const r = this.getBoundingClientRect(); return {x: r.x + r.width / 2, y: r.y + r.height / 2}; };
 		for (let i = 0; i < 50; i++) { // a page that is being built moves its elements
