@@ -2,8 +2,8 @@ package browser
 
 import "strings"
 
-// clickText clicks the first element with a role whose text contains all of the given texts. It waits for it. The rest of the text may change
-// meanwhile.
+// clickText waits for an element with a role whose text contains all of the given texts, and clicks the first one. The rest of the text
+// may change meanwhile.
 func (p *consolePage) clickText(role string, texts ...string) {
 	p.t.Helper()
 	what := role + " with " + strings.Join(texts, ", ")

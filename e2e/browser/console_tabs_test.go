@@ -175,8 +175,9 @@ func TestConsole_GoneBrowserTakesNoCalls(t *testing.T) {
 	p.faultless()
 }
 
-// TestConsole_SignOutEndsPhone signs an agent out whose telephone is the browser: first while another tab still shows the console, then after
-// the page of the console was left and the agent is away. The agent is offline at once, and a tab of the console shows the sign-in.
+// TestConsole_SignOutEndsPhone signs out an agent with a phone in the browser only. The first time another tab still shows the console.
+// The second time the page of the console was left, and the agent is away. Each time the agent is offline at once. The tab of the
+// console shows the sign-in.
 //
 // https://github.com/twilio/OpenVBX/issues/268, https://github.com/onsip/SIP.js/issues/916
 // https://github.com/openhab/openhab-webui/issues/1872, https://github.com/RestComm/olympus/issues/139

@@ -9,9 +9,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestBrowser_ReadsCallBeforeItIsStored asks for a call by the id in the INVITE, while the database of the server is locked. Each question is
-// answered once the call is stored: for the called agent, whose part in the call is stored with it, and for the organisation. An agent
-// without a part in the call gets 404 then.
+// TestBrowser_ReadsCallBeforeItIsStored requests a call by the id in the INVITE while the database of the server is locked. No request is
+// answered before the call is stored. Then the organisation and the called agent get the call, and an agent without a part in it gets 404.
 //
 // https://github.com/Abilityai/trinity/issues/1445
 func TestBrowser_ReadsCallBeforeItIsStored(t *testing.T) {
@@ -39,7 +38,7 @@ func TestBrowser_ReadsCallBeforeItIsStored(t *testing.T) {
 	select {
 	case got := <-answers:
 		t.Fatalf("%s is answered %d before the call is stored", got.who, got.status)
-	case <-time.After(300 * time.Millisecond):
+	case <-time.After(300 * time.Millisecond): // without the wait of the server, the answer 404 comes within milliseconds
 	}
 	unlock()
 	for range keys {

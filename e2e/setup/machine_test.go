@@ -32,10 +32,11 @@ var proofs = map[string]string{
 	"pocketsphinx-en-us": "root/usr/share/pocketsphinx/model/en-us/en-us.lm.bin",
 	"gcc":                "bin/gcc", "libc6-dev": "root/usr/include/stdio.h", "sip-tester": "bin/sipp", "sipvicious": "bin/svmap", "openssl": "bin/openssl",
 	"baresip-core": "bin/baresip", "linphone-cli": "bin/linphonec", "kamailio": "root/usr/sbin/kamailio", "sox": "bin/sox", "flite": "bin/flite",
-	"kannel": "root/usr/sbin/bearerbox", "chromium": "bin/chromium", "firefox-esr": "bin/firefox-esr", "curl": "bin/curl", "python3": "bin/python3", "iproute2": "bin/ip",
+	"kannel": "root/usr/sbin/bearerbox", "chromium": "bin/chromium", "curl": "bin/curl", "python3": "bin/python3", "iproute2": "bin/ip",
 	"nftables": "root/usr/sbin/nft", "slapd": "root/usr/sbin/slapd", "ldap-utils": "bin/ldapsearch", "radicale": "bin/radicale", "tryton-server": "bin/trytond",
 	"tryton-modules-party": "root/usr/lib/python3/dist-packages/trytond/modules/party/__init__.py",
 	"python3-phonenumbers": "root/usr/lib/python3/dist-packages/phonenumbers/__init__.py",
+	"firefox-esr":          "bin/firefox-esr",
 	"postgresql":           "root/usr/lib/postgresql/15/bin/initdb", "nodejs": "bin/node", "npm": "bin/npm",
 }
 

@@ -59,8 +59,8 @@ func TestRedaction_RecordedCall(t *testing.T) {
 	})
 }
 
-// A caller reads out the number of a card to the voicemail: the message is silent then, and its text has [card]. The message of another caller
-// is heard.
+// TestRedaction_Voicemail leaves a message with the number of a card, and one without a number. The first is silent afterwards, and its text
+// has [card]. The second keeps its sound.
 func TestRedaction_Voicemail(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, func() rig.Options {

@@ -56,7 +56,7 @@ func (s *Service) RevalidateSession(ctx context.Context, p access.Principal) err
 // endSession ends a session of a user, and its event streams. ok is false if there is none.
 func (s *Service) endSession(ctx context.Context, tx db.Querier, org, user, id string) (ok bool, err error) {
 	if ok, err = dropSession(ctx, tx, org, user, id); err == nil && ok {
-		err = s.afterSessions(ctx, tx, org, id)
+		err = s.onSessionsEnded(ctx, tx, org, id)
 	}
 	return ok, err
 }
@@ -67,11 +67,12 @@ func (s *Service) endSessions(ctx context.Context, tx db.Querier, org, user stri
 	if err != nil {
 		return err
 	}
-	return s.afterSessions(ctx, tx, org, ended...)
+	return s.onSessionsEnded(ctx, tx, org, ended...)
 }
 
-// afterSessions ends the telephones of browsers whose sessions have ended, and tells the event streams.
-func (s *Service) afterSessions(ctx context.Context, tx db.Querier, org string, sessions ...string) error {
+// onSessionsEnded ends the registrations of the browsers of ended sessions. After the commit it publishes the end on the bus, so that
+// their event streams end.
+func (s *Service) onSessionsEnded(ctx context.Context, tx db.Querier, org string, sessions ...string) error {
 	for _, id := range sessions {
 		if err := s.cfg.Phones.SessionEnded(ctx, tx, org, id); err != nil {
 			return fmt.Errorf("end the telephone of a session: %w", err)

@@ -16,7 +16,7 @@ import (
 type Visibility interface {
 	// Concerns reports whether an ID names a record that can be hidden.
 	Concerns(id string) bool
-	// AwaitRecord waits until a record is stored that phones know before it is.
+	// AwaitRecord waits until the record of an ID is stored, if a phone can know the ID earlier.
 	AwaitRecord(ctx context.Context, id string)
 	// Hidden reports whether the context's principal must not see a record.
 	Hidden(ctx context.Context, id string) (bool, error)

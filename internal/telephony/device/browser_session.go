@@ -9,9 +9,9 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Telephones in browsers end with the browser session in which they got their token.
+// The registration of a phone in a browser ends with the browser session in which the phone got its token.
 
-// noteSession stores the browser session that gets a token for a device. Another credential than a session is stored as none.
+// noteSession stores the browser session that gets a token for a device. If another credential gets the token, it stores NULL.
 func noteSession(ctx context.Context, q db.Querier, d Device) error {
 	p, _ := access.From(ctx)
 	session := p.KeyID

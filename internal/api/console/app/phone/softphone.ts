@@ -165,7 +165,7 @@ async function connected(userID: string, first: Token | undefined): Promise<Toke
       socket.drop();
     };
     const disconnect = () => socket.drop();
-    // Chromium keeps the connections of a page that was left open for half a minute, so calls would ring where nobody hears them.
+    // Chromium keeps the connections of a page for half a minute after the page is left. Calls would ring there meanwhile.
     const leave = () => socket.disconnect();
     addEventListener("offline", disconnect);
     addEventListener("online", connectAgain);
