@@ -208,6 +208,31 @@ func TestConsole_SignOutEndsPhone(t *testing.T) {
 	office.WaitPresence(user, "offline")
 }
 
+// TestConsole_SessionExpiresInCall takes the session of an agent away during a call. The page says so beside the call, whose sound and
+// controls go on. After the call the page is covered, and its phone is not registered any more.
+func TestConsole_SessionExpiresInCall(t *testing.T) {
+	t.Parallel()
+	limit.Budget(t, time.Minute, "a browser takes a call, and each state is heard for some seconds")
+	office := newOffice(t)
+	p, user, way := deskWithPhone(office)
+	caller := p.callBrowser(office, way, "Answer")
+	if r, err := p.command("Network.clearBrowserCookies", map[string]any{}); err != nil || r.Error != nil {
+		t.Fatal(err, r.Error)
+	}
+	p.click("link", "Calls")
+	p.shows("Your session has ended. Finish this call, then sign in again.")
+	p.shows("You are signed out")
+	p.checked("session-expired-in-call")
+	p.hearsOnly("after the session", fixture.CallerTone)
+	p.click("button", "Mute")
+	p.click("button", "Unmute")
+	waitTone(t, "the caller", caller, browserTone)
+	p.click("button", "Hang up")
+	caller.WaitEnd()
+	p.has("heading", "You are signed out")
+	office.WaitPresence(user, "offline")
+}
+
 func callID(office *fixture.Org) string {
 	id, _ := json.Marshal(office.LiveCall(func(c map[string]any) bool { return c["status"] == "in_progress" || c["status"] == "on_hold" })["id"])
 	return string(id)

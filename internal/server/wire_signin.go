@@ -34,8 +34,14 @@ func (p *Platform) buildSignin() {
 		Messages: messagePages{p}, Phones: sessionPhones{p}})
 }
 
-// sessionPhones implements signin.Phones. It reads the service of devices at each call, because it is built later.
+// sessionPhones implements signin.Phones. It reads the services at each call, because they are built later.
 type sessionPhones struct{ p *Platform }
+
+// InCall implements signin.Phones.
+func (s sessionPhones) InCall(ctx context.Context, q db.Querier, org, user string) (bool, error) {
+	states, err := s.p.agents.States(ctx, q, org, []string{user})
+	return states[user] != nil && states[user].CallID != "", err
+}
 
 // SessionEnded implements signin.Phones.
 func (s sessionPhones) SessionEnded(ctx context.Context, tx db.Querier, org, session string) error {

@@ -70,6 +70,28 @@ func (s *Service) endSessions(ctx context.Context, tx db.Querier, org, user stri
 	return s.onSessionsEnded(ctx, tx, org, ended...)
 }
 
+// sweepSessions deletes expired sessions and ends their telephones, except those of users who are in a call. It returns how many.
+func (s *Service) sweepSessions(ctx context.Context, tx db.Querier, now db.Time) (gone int64, err error) {
+	expired, err := expiredSessions(ctx, tx, now)
+	if err != nil {
+		return 0, err
+	}
+	for _, x := range expired {
+		talks, err := s.cfg.Phones.InCall(ctx, tx, x.orgID, x.userID)
+		if err != nil {
+			return gone, fmt.Errorf("find calls of the user of a session: %w", err)
+		}
+		if talks {
+			continue
+		}
+		if _, err := s.endSession(ctx, tx, x.orgID, x.userID, x.ID); err != nil {
+			return gone, err
+		}
+		gone++
+	}
+	return gone, nil
+}
+
 // onSessionsEnded ends the registrations of the browsers of ended sessions. After the commit it publishes the end on the bus, so that
 // their event streams end.
 func (s *Service) onSessionsEnded(ctx context.Context, tx db.Querier, org string, sessions ...string) error {

@@ -206,6 +206,35 @@ func TestSession_EndsItsPhone(t *testing.T) {
 	})
 }
 
+// TestSession_ExpiryEndsItsPhone checks that the telephones of sessions end when they expire by age, except while their user is in a call.
+func TestSession_ExpiryEndsItsPhone(t *testing.T) {
+	eachDB(t, func(p *fixture) {
+		p.signedInBrowser("ada@example.com", "admin")
+		first := p.sessions()
+		p.wantSwept(0)
+		p.now = p.now.Add(20 * time.Hour)
+		p.newBrowser().signIn("ada@example.com", good)
+		p.now = p.now.Add(5 * time.Hour)
+		p.phones.inCall = true
+		p.wantSwept(0)
+		p.wantPhonesEnded()
+		p.phones.inCall = false
+		p.wantSwept(1)
+		p.wantPhonesEnded(first...)
+		if left := p.sessions(); len(left) != 1 || slices.Contains(first, left[0]) {
+			p.t.Errorf("sessions %v are left, want the newer one alone", left)
+		}
+	})
+}
+
+// wantSwept removes what has expired, and checks how much it was.
+func (p *fixture) wantSwept(want int64) {
+	p.t.Helper()
+	if gone, err := p.pages.Sweep(context.Background()); err != nil || gone != want {
+		p.t.Errorf("%d sessions, links and failures are removed, want %d (%v)", gone, want, err)
+	}
+}
+
 // sessions returns the ids of the sessions in progress.
 func (p *fixture) sessions() []string {
 	p.t.Helper()

@@ -264,7 +264,15 @@ func eachDB(t *testing.T, run func(p *fixture)) {
 }
 
 // endedPhones records the sessions whose telephones end.
-type endedPhones struct{ sessions []string }
+type endedPhones struct {
+	sessions []string
+	inCall   bool // each user is in a call
+}
+
+// InCall implements signin.Phones.
+func (e *endedPhones) InCall(context.Context, db.Querier, string, string) (bool, error) {
+	return e.inCall, nil
+}
 
 // SessionEnded implements signin.Phones.
 func (e *endedPhones) SessionEnded(_ context.Context, _ db.Querier, org, session string) error {

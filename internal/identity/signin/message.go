@@ -15,8 +15,10 @@ import (
 // MessagePath is the address of the pages of messages, before the id of the message.
 const MessagePath = "/account/voicemail/"
 
-// Phones ends the telephones of browsers. device.Service implements it.
+// Phones knows the telephones of people, and ends those of browsers.
 type Phones interface {
+	// InCall reports whether a user has a call that rings or is in progress.
+	InCall(ctx context.Context, q db.Querier, org, user string) (bool, error)
 	// SessionEnded ends the registrations of the browsers that got their tokens in a session.
 	SessionEnded(ctx context.Context, tx db.Querier, org, session string) error
 }

@@ -108,11 +108,15 @@ func (s *Service) HasPassword(ctx context.Context, q db.Querier, org, user strin
 	return l.hash != "", nil
 }
 
-// Sweep deletes expired sessions, links and failed attempts.
+// Sweep deletes expired sessions, links and failed attempts. It returns how many. The sessions of users who are in a call stay until the
+// next time, because the end of a session ends its telephone.
 func (s *Service) Sweep(ctx context.Context) (gone int64, err error) {
 	now := s.cfg.Clock.Now()
 	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
-		gone = 0
+		gone, err = s.sweepSessions(ctx, tx, db.At(now))
+		if err != nil {
+			return err
+		}
 		return sweep(ctx, tx, &gone, db.At(now), db.At(now.Add(-24*time.Hour)))
 	})
 	return gone, err

@@ -145,20 +145,23 @@ func sessionByID(ctx context.Context, q db.Querier, org, id string, now db.Time)
 
 func sessionsOf(ctx context.Context, q db.Querier, org, user string, now db.Time) ([]session, error) {
 	const where = ` WHERE org_id = $1 AND user_id = $2 AND expires_at > $3 AND NOT half ORDER BY used_at DESC LIMIT 100`
-	rows, err := q.Query(ctx, sessionColumns+where, org, user, now)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []session
-	for rows.Next() {
-		x, err := scanSession(rows.Scan)
-		if err != nil {
-			return nil, err
-		}
+	return readSessions(ctx, q, sessionColumns+where, org, user, now)
+}
+
+// expiredSessions returns sessions of all organisations that expired, the oldest first.
+func expiredSessions(ctx context.Context, q db.Querier, now db.Time) ([]session, error) {
+	// tenant: sessions of all organisations expire
+	const text = sessionColumns + ` WHERE expires_at <= $1 ORDER BY expires_at LIMIT 10000`
+	return readSessions(ctx, q, text, now)
+}
+
+func readSessions(ctx context.Context, q db.Querier, text string, with ...any) (all []session, err error) {
+	err = db.ForEach(ctx, q, "read sessions", text, with, func(scan func(...any) error) error {
+		x, err := scanSession(scan)
 		all = append(all, x)
-	}
-	return all, rows.Err()
+		return err
+	})
+	return all, err
 }
 
 func insertSession(ctx context.Context, q db.Querier, x session) error {
@@ -237,10 +240,6 @@ func dropFailures(ctx context.Context, q db.Querier, digest string) error {
 
 func sweep(ctx context.Context, q db.Querier, gone *int64, now, yesterday db.Time) error {
 	// tenant: expired rows of all organisations are deleted
-	if err := db.Affected(ctx, q, gone, `DELETE FROM account_sessions WHERE expires_at <= $1`, now); err != nil {
-		return err
-	}
-	// tenant: as above
 	if err := db.Affected(ctx, q, gone, `DELETE FROM account_links WHERE expires_at <= $1`, now); err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { request, type Call, type Result } from "../api/client";
+import { request, signedOut, type Call, type Result } from "../api/client";
 import { queries, useRead } from "../api/query";
 import { useStore } from "../live/store";
 import { Icon } from "../parts/Icon";
@@ -17,11 +17,13 @@ const Parties = lazy(() => import("./Parties"));
 /** The calls of the telephone, on every page. A call that rings leads to the desk by the name. */
 export function CallBar() {
   const { call, others, problem, fetching, reach } = useStore(phone);
+  const out = useStore(signedOut);
   const [at] = useLocation();
   const shown = [...(call ? [call] : []), ...others].filter((c) => c.state !== "ringing" || at !== "/desk");
   if (shown.length === 0 && !problem && !fetching) return null;
   return (
     <section className="bar" aria-label={t("bar.label")}>
+      {out && shown.length > 0 && <p className="line warning" role="status"><Icon name="alert" size={16} />{t("signin.ended.call")}</p>}
       {fetching && <p className="line" role="status">{t("reload.fetching")}</p>}
       {reach === "other_tab" && shown.length > 0 && <p className="line small soft">{t("bar.other_tab")}</p>}
       {problem && <div className="line"><Problem error={problem} /><button type="button" className="button quiet" onClick={() => change({ problem: undefined })}>{t("close")}</button></div>}

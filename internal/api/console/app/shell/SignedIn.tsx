@@ -3,6 +3,7 @@ import { signedOut, signInAddress, SoniqError } from "../api/client";
 import { useRead } from "../api/query";
 import { useStore } from "../live/store";
 import { Problem } from "../parts/Problem";
+import { callsOf, phone, signOff } from "../phone/state";
 import { t } from "../words/words";
 
 /** Milliseconds within which a second way to the sign-in page means that signing in does not help. */
@@ -12,7 +13,7 @@ const loopTime = 10_000;
 export function SignedIn({ children, onSignedIn }: { children: ReactNode; onSignedIn: () => void }) {
   const me = useRead("me.get", undefined, { staleTime: Number.POSITIVE_INFINITY });
   const started = useRef(false);
-  const out = useStore(signedOut);
+  const out = useStore(signedOut), inCall = callsOf(useStore(phone)).length > 0;
   const refused = me.error instanceof SoniqError && me.error.status === 401;
   useEffect(() => {
     if (me.data && !started.current) {
@@ -22,7 +23,7 @@ export function SignedIn({ children, onSignedIn }: { children: ReactNode; onSign
   }, [me.data, onSignedIn]);
   useEffect(() => { if (refused && mayLead()) location.replace(signInAddress()); }, [refused]);
   if (!window.isSecureContext) return <Notice title={t("signin.insecure")} text={t("signin.insecure.help")} />;
-  if (me.data) return <>{children}{out && <SignedOut />}</>;
+  if (me.data) return <>{children}{out && !inCall && <SignedOut />}</>;
   if (refused) return <Notice title={t("signin.needed")} text={t("signin.needed.help")} action />;
   if (me.error) return <main className="notice"><Problem error={me.error} /></main>;
   return <main className="notice" aria-busy="true"><p role="status">{t("loading")}</p></main>;
@@ -45,9 +46,13 @@ function Notice({ title, text, action = false }: { title: string; text: string; 
   );
 }
 
-/** Covers the page when the session has ended, and leads back to the same place. */
+/**
+ * Covers the page when the session has ended, and leads back to the same place. Nobody could answer a call below it: the phone of this tab
+ * ends its registration.
+ */
 function SignedOut() {
   const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => { void signOff.get()?.(); }, []);
   useEffect(() => { if (!dialog.current?.open) dialog.current?.showModal(); }, []);
   return (
     <dialog ref={dialog} className="dialog" aria-labelledby="signed-out" onCancel={(e) => e.preventDefault()}>
