@@ -141,6 +141,8 @@ func TestEvents_MatchCatalogue(t *testing.T) {
 			fetched(t, c, e.Data["recording_url"], c.Key)
 		}
 		inVain(t, c, one, eve, all)
+		all.Wait("call.transcription", time.Minute, nil)
+		bobs.Wait("call.ended", time.Minute, nil) // in order: the transcription came before
 		for _, h := range []*rig.Receiver{all, early, signed, bobs, eves} {
 			for _, e := range h.Events() {
 				j.valid(t, e.Body)

@@ -91,7 +91,9 @@ func TestStrategy_AgentOrder(t *testing.T) {
 		order := func(strategy, got, want string) {
 			t.Helper()
 			if got != want {
-				t.Errorf("%s asks %s; want %s", strategy, got, want)
+				var members any
+				o.Want(200, "GET", "/queues/"+o.queue+"/members", nil, &members)
+				t.Errorf("%s asks %s; want %s; the members are %v", strategy, got, want, members)
 			}
 		}
 		for _, name := range []string{"Ada", "Ada", "Bob"} {
