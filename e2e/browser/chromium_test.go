@@ -78,8 +78,17 @@ func open(t *testing.T, wav, url string, flags ...string) *chromium {
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(),
 		"--use-fake-ui-for-media-stream",
 		"--autoplay-policy=no-user-gesture-required", "--allow-loopback-in-peer-connection", "--ignore-certificate-errors", url)...)
+	address, _, _ := strings.Cut(launchBrowser(t, command, t.TempDir(), "DevTools listening on ws://"), "/")
+	c := &chromium{t: t, address: address, waiting: map[int]chan reply{}}
+	c.attach(url)
+	return c
+}
+
+// launchBrowser starts a browser, which ends with the test, and returns the address that follows a text on its standard error.
+func launchBrowser(t *testing.T, command *exec.Cmd, home, text string) (address string) {
+	t.Helper()
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	command.Env = append(os.Environ(), "HOME="+t.TempDir())
+	command.Env = append(os.Environ(), "HOME="+home)
 	stderr, err := command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -91,27 +100,18 @@ func open(t *testing.T, wav, url string, flags ...string) *chromium {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		_ = command.Wait()
 	})
-	c := &chromium{t: t, address: devTools(t, bufio.NewScanner(stderr)), waiting: map[int]chan reply{}}
-	c.attach(url)
-	return c
-}
-
-// devTools reads the DevTools address from the output of the browser.
-func devTools(t *testing.T, lines *bufio.Scanner) (address string) {
-	t.Helper()
 	found := make(chan string, 1)
 	go func() { // ends with the browser
-		for lines.Scan() {
-			if _, at, ok := strings.Cut(lines.Text(), "DevTools listening on ws://"); ok {
-				host, _, _ := strings.Cut(at, "/")
-				found <- host
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			if _, at, ok := strings.Cut(lines.Text(), text); ok {
+				found <- at
 			}
 		}
 	}()
 	select {
 	case address = <-found:
-	case <-time.After(limit.Hang(0)):
-		t.Fatal("chromium did not start")
+	case <-time.After(startTime):
+		t.Fatalf("%s did not start", command.Path)
 	}
 	return address
 }

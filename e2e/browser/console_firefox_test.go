@@ -9,19 +9,25 @@ import (
 	"testing"
 	"time"
 
-	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
-	"soniq/e2e/rig"
 )
 
 //go:embed recorded.js
 var recordedJS string
 
-// goTo opens an address, and waits until its page is loaded.
-func (f *firefox) goTo(address string) {
+// goTo opens an address of the console, and waits until its page is loaded.
+func (f *firefox) goTo(path string) {
+	f.t.Helper()
+	f.navigate(f.base + path)
+}
+
+func (f *firefox) navigate(address string) {
 	f.t.Helper()
 	f.command("browsingContext.navigate", map[string]any{"context": f.page, "url": address, "wait": "complete"}, nil)
 }
+
+// checked does nothing: the journey in Chromium checks the pages at all sizes and in both themes.
+func (f *firefox) checked(string) {}
 
 // node is an element of a page.
 type node struct {
@@ -42,8 +48,14 @@ func (f *firefox) nodes(role, name string) []node {
 	return found.Nodes
 }
 
-// has waits for an element, and returns it.
-func (f *firefox) has(role, name string) (found node) {
+// waitFor waits for an element.
+func (f *firefox) waitFor(role, name string) {
+	f.t.Helper()
+	f.find(role, name)
+}
+
+// find waits for an element, and returns it.
+func (f *firefox) find(role, name string) (found node) {
 	f.t.Helper()
 	before := f.t.Failed()
 	defer func() {
@@ -73,7 +85,7 @@ func (f *firefox) hasNot(role, name string) {
 func (f *firefox) click(role, name string) {
 	f.t.Helper()
 	until(f.t, "a click on "+role+" "+name, pageTime, func() bool {
-		at := map[string]any{"type": "pointerMove", "x": 0, "y": 0, "origin": map[string]any{"type": "element", "element": f.has(role, name)}}
+		at := map[string]any{"type": "pointerMove", "x": 0, "y": 0, "origin": map[string]any{"type": "element", "element": f.find(role, name)}}
 		return f.act("pointer", at, map[string]any{"type": "pointerDown", "button": 0}, map[string]any{"type": "pointerUp", "button": 0}) == nil
 	})
 }
@@ -127,13 +139,13 @@ func welcomeFirefox(t *testing.T, base, link, path string, hz int) *firefox {
 	t.Helper()
 	f := openFirefox(t, base, hz)
 	f.command("script.addPreloadScript", map[string]any{"functionDeclaration": "() => {" + recordedJS + "}"}, nil)
-	f.goTo(link)
+	f.navigate(link)
 	for _, id := range []string{"password", "again"} {
-		f.eval(nil, fmt.Sprintf("void (document.getElementById(%s).value = %s)", quoted(id), quoted(consolePassword)))
+		f.eval(nil, "void (document.getElementById(%s).value = %s)", quoted(id), quoted(consolePassword))
 	}
 	f.click("button", "Keep it and sign in")
-	f.has("button", "Sign out")
-	f.goTo(base + path)
+	f.waitFor("button", "Sign out")
+	f.goTo(path)
 	return f
 }
 
@@ -160,49 +172,8 @@ func networkAddress(t *testing.T) string {
 func TestConsole_EmptyServerToFirstCallInFirefox(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 4*time.Minute, "two browsers set a server up and call each other; the words are recognised")
-	e := fixture.NewAIServer(t)
-	e.Meanings = map[float64]string{440: "Good morning, this is Ada.", 1000: "I can hear you well."}
-	o := e.LanguageModelOptions(nil)
-	o.Load, o.Env["SONIQ_VOICE"] = rig.Browser, "off"
-	delete(o.Env, "SONIQ_VOICE_AGENT")
-	o.Flags = append(o.Flags, "--sip", networkAddress(t)+":0")
-	s := rig.Start(t, o)
-	base := "http://" + s.HTTP
-	invitation := s.Command("admin", "users", "add", "ada@example.com", "--first-name", "Ada", "--last-name", "Lovelace")
-	ada := welcomeFirefox(t, base, invitation, "/console/", 440)
-	var status int
-	ada.eval(&status, `fetch("/api/v1/organization", {method: "PATCH", headers: {"Content-Type": "application/json", "Soniq-Page": "1"},
-		body: '{"recording":{"mode":"on","consent":"none"}}'}).then((r) => r.status)`)
-	if status != 200 {
-		t.Fatalf("the recording cannot be set: %d", status)
-	}
-	ada.has("heading", "Getting started")
-	ada.click("button", "Use this browser as a phone")
-	ada.has("button", "Phone ready")
-	ada.types("textbox", "First name", "Grace")
-	ada.types("textbox", "Last name", "Hopper")
-	ada.types("textbox", "E-mail", "grace@example.com")
-	ada.click("button", "Invite")
-	ada.has("textbox", "Link of the invitation")
-	var link string
-	ada.eval(&link, `document.querySelector(".invited input").value`)
-
-	grace := welcomeFirefox(t, base, link, "/console/desk", 1000)
-	grace.click("button", "Turn on the phone")
-	grace.has("button", "Phone ready")
-	ada.click("button", "Call Grace Hopper")
-	grace.shows("Ada Lovelace")
-	grace.click("button", "Answer")
-	ada.has("button", "Mute")
-	grace.hears(440)
-	ada.hears(1000)
-	fixture.LetCallRun(t, 4*time.Second)
-	grace.click("button", "Hang up")
-	ada.hasNot("button", "Hang up")
-	ada.click("link", "Calls")
-	ada.has("heading", "Calls")
-	ada.has("table", "")
-	ada.eval(nil, `document.querySelector("a[href^='/console/calls/call_']").click()`)
-	ada.has("region", "Recording")
-	ada.shows("Good morning, this is Ada.", "I can hear you well.")
+	base, invitation := startEmptyServer(t, "--sip", networkAddress(t)+":0")
+	firstCall(t, welcomeFirefox(t, base, invitation, "/console/", 440), func(link string) journeyPage {
+		return welcomeFirefox(t, base, link, "/console/desk", 1000)
+	})
 }

@@ -206,25 +206,26 @@ func (p *consolePage) clickFound(what string, find func() int) {
 	p.t.Fatalf("%s moves: no click lands on it", what)
 }
 
-// clickOnce clicks an element. It reports false if the page moved or replaced the element meanwhile, so that the click landed elsewhere. A
-// button may open something above itself when it is pressed, or be removed when it is released.
+// clickOnce clicks an element. It reports false if the page moved or replaced the element meanwhile, or had disabled it, so that the click landed
+// elsewhere. A button may open something above itself when it is pressed, or be removed when it is released.
 func (p *consolePage) clickOnce(node int) bool {
 	p.t.Helper()
 	p.call(node, `async function() {
 		this.scrollIntoView({block: "center"});
 		const middle = () => { const r = this.getBoundingClientRect(); return {x: r.x + r.width / 2, y: r.y + r.height / 2}; };
-		for (let i = 0; i < 50; i++) { // a page that is being built moves its elements
+		for (let i = 0; i < 50; i++) { // a page that is being built moves its elements, and a request disables its button
 			window.at = middle();
 			await new Promise((done) => setTimeout(done, 20));
 			const now = middle();
-			if (now.x === window.at.x && now.y === window.at.y) break;
+			if (now.x === window.at.x && now.y === window.at.y && !this.disabled) break;
 		}
+		const works = !this.disabled;
 		const text = (e) => e.getAttribute("aria-label") ?? e.innerText, mine = text(this);
 		const isMine = (e) => this.contains(e) || text(e.closest(this.tagName) ?? e) === mine; // it may be drawn anew
 		const got = {};
 		window.landed = () => {
 			const now = middle(), stays = this.isConnected && now.x === window.at.x && now.y === window.at.y;
-			return stays || !!got.click || !!got.pointerdown && (got.pointerdown === got.pointerup || got.pointerdown.isConnected);
+			return works && stays || !!got.click || !!got.pointerdown && (got.pointerdown === got.pointerup || got.pointerdown.isConnected);
 		};
 		for (const kind of ["pointerdown", "pointerup", "click"]) {
 			document.addEventListener(kind, (e) => { got[kind] = isMine(e.target) && e.target; }, {once: true, capture: true});

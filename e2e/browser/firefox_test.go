@@ -1,23 +1,18 @@
 package browser
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 
 	"soniq/e2e/limit"
-	"soniq/e2e/rig"
 )
 
 // firefox is a headless Firefox with one page, driven by WebDriver BiDi (W3C).
@@ -70,41 +65,9 @@ func openFirefox(t *testing.T, base string, hz int) *firefox {
 		t.Fatal(err)
 	}
 	command := exec.Command(path, "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0", "about:blank")
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	command.Env = append(os.Environ(), "HOME="+profile)
-	stderr, err := command.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := rig.Launch(command); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
-		_ = command.Wait()
-	})
 	f := &firefox{t: t, base: base, waiting: map[int]chan bidiReply{}}
-	f.connect(bidiAddress(t, bufio.NewScanner(stderr)))
+	f.connect(launchBrowser(t, command, profile, "WebDriver BiDi listening on "))
 	return f
-}
-
-// bidiAddress reads the address of WebDriver BiDi from the output of Firefox.
-func bidiAddress(t *testing.T, lines *bufio.Scanner) (address string) {
-	t.Helper()
-	found := make(chan string, 1)
-	go func() { // ends with the browser
-		for lines.Scan() {
-			if _, at, ok := strings.Cut(lines.Text(), "WebDriver BiDi listening on "); ok {
-				found <- at
-			}
-		}
-	}()
-	select {
-	case address = <-found:
-	case <-time.After(startTime):
-		t.Fatal("Firefox did not start")
-	}
-	return address
 }
 
 // connect begins a session and finds the page.
@@ -206,9 +169,9 @@ func (f *firefox) evaluate(out any, expression string) error {
 }
 
 // eval is evaluate for expressions that succeed.
-func (f *firefox) eval(out any, expression string) {
+func (f *firefox) eval(out any, format string, args ...any) {
 	f.t.Helper()
-	if err := f.evaluate(out, expression); err != nil {
+	if err := f.evaluate(out, fmt.Sprintf(format, args...)); err != nil {
 		f.t.Fatal(err)
 	}
 }

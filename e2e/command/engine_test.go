@@ -43,12 +43,12 @@ func TestRecognition_MissingEngine(t *testing.T) {
 			t.Errorf("transcript: %+v", transcript)
 		}
 		says(t, transcript.Error.Message, "libpocketsphinx", "soniq speech-model install, or apt-get install libpocketsphinx3 pocketsphinx-en-us")
-		var memory struct {
-			Total int `json:"calls_total"`
-		}
-		o.Want(200, "GET", "/memory/callers/"+o.ada.Extension, nil, &memory)
-		if memory.Total != 1 {
-			t.Errorf("memory knows %d calls of this number", memory.Total)
-		}
+		rig.Until(t, "memory knows the call", 20*time.Second, func() bool {
+			var memory struct {
+				Total int `json:"calls_total"`
+			}
+			o.Want(200, "GET", "/memory/callers/"+o.ada.Extension, nil, &memory)
+			return memory.Total == 1
+		})
 	})
 }

@@ -37,8 +37,7 @@ func (s *suite) begin(name string, expected int) *part {
 	return p
 }
 
-// test runs all parts: first those that every part needs, then the tests with phones, which wait, beside those that
-// compute.
+// test runs all parts: first those that every part needs, then the tests with audio and phones, which wait, beside those that compute.
 func (s *suite) test() {
 	progress := s.follow()
 	defer progress()
@@ -50,25 +49,31 @@ func (s *suite) test() {
 	if !s.buildServer(all) {
 		return
 	}
-	built := false
-	s.both(func() { s.realTime("real-time", all.realtime) }, func() {
-		if built = s.buildTests(all); built {
+	built, ok := make(chan bool, 1), false
+	s.both(func() {
+		s.realTime("real-time", all.realtime)
+		if <-built {
+			s.both(func() { s.endToEnd(all.e2e) }, func() { s.realTime("punctual", all.punctual) })
+		}
+	}, func() {
+		ok = s.buildTests(all)
+		if built <- ok; ok {
 			s.check()
-			s.unitEngine(all.engine)
+			s.lowPriority(all)
 		}
 	})
-	if !built {
-		return
+	if ok {
+		s.repeat()
 	}
-	s.both(func() {
-		s.both(func() { s.endToEnd(all.e2e) }, func() { s.realTime("punctual", all.punctual) })
-	}, func() {
-		s.both(func() { s.unit(all.unit) }, func() {
-			s.unitPostgres(all.database)
-			s.fuzz(all.fuzz)
-		})
+}
+
+// lowPriority runs what computes, at the lowest priority, beside the tests that need the processors on time.
+func (s *suite) lowPriority(all packages) {
+	s.unitEngine(all.engine)
+	s.both(func() { s.unit(all.unit) }, func() {
+		s.unitPostgres(all.database)
+		s.fuzz(all.fuzz)
 	})
-	s.repeat()
 }
 
 // endToEndAlone runs the end-to-end tests alone. With SONIQ_SOAK their loops are long and they run on both databases.
