@@ -210,6 +210,9 @@ func TestConsole_SignOutEndsPhone(t *testing.T) {
 
 // TestConsole_SessionExpiresInCall takes the session of an agent away during a call. The page says so beside the call, whose sound and
 // controls go on. After the call the page is covered, and its phone is not registered any more.
+//
+// https://github.com/ringcentral/ringcentral-embeddable/issues/63, https://github.com/ringcentral/ringcentral-embeddable/issues/399
+// https://github.com/ringcentral/ringcentral-embeddable/issues/403
 func TestConsole_SessionExpiresInCall(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, time.Minute, "a browser takes a call, and each state is heard for some seconds")

@@ -290,6 +290,7 @@ func (p *Platform) buildCalls(now func() time.Time) {
 	p.callbacks = callback.New(callback.Config{DB: p.db, Jobs: p.jobs, Calls: p.calls})
 	p.callbacks.Observe(callObserver{p})
 	p.calls.Observe(p.callbacks)
+	p.calls.Observe(p.queues)
 	p.outcomes = disposition.New(disposition.Config{DB: p.db, Queues: p.queues})
 	p.outcomes.Observe(p.queues)
 	p.outcomes.Observe(callObserver{p})

@@ -100,6 +100,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	h.Service = queue.New(queue.Config{DB: d, Orgs: orgs, Agents: h.agents, Outbox: outbox, Bus: b, Clock: clock.Func(h.now), Node: "n1",
 		Prompts: h.fake, Destinations: h.fake, Numbers: h.fake, Flows: h.fake, PendingReleases: h.fake})
 	h.agents.Observe(presenceObserver{h.Service})
+	h.calls.Observe(h.Service)
 	phones.Service, queues.Service = h.devices, h.Service
 	h.users.Observe(userRemoval{h})
 	h.server = optest.New(t, d, append(append(h.Operations(), h.users.Operations()...), h.agents.Operations()...)...)

@@ -219,6 +219,19 @@ func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reaso
 	return err
 }
 
+// AgentLeft implements call.AgentObserver: it completes the entry of a call that goes on without the agent who served it, as after a
+// transfer. So nothing sees the agent free before the wrap-up. It does nothing for other users.
+func (s *Service) AgentLeft(ctx context.Context, tx db.Querier, org, call, agent string) error {
+	e, err := s.EntryOfCall(ctx, tx, org, call)
+	if err != nil {
+		return ignoreNotFound(err)
+	}
+	if e.Status != Connected || e.OfferedAgentID == nil || *e.OfferedAgentID != agent {
+		return nil
+	}
+	return s.CompleteEntry(ctx, tx, org, e.ID, s.cfg.Clock.Now().Sub(e.ConnectedAt.Time))
+}
+
 // CompleteEntry ends an answered entry and starts the agent's wrap-up. It returns ErrGone if the entry is over already.
 func (s *Service) CompleteEntry(ctx context.Context, tx db.Querier, org, entry string, talk time.Duration) error {
 	now := s.cfg.Clock.Now()

@@ -179,6 +179,41 @@ func TestDisposition_WithoutDeclaredCodes(t *testing.T) {
 	})
 }
 
+// TestAgentLeft_WrapUpWithEndOfLeg proves that the wrap-up of an agent begins in the transaction that stores the end of the agent's leg, when
+// the call goes on after a transfer. The end of a colleague's leg in the call begins none.
+//
+// https://github.com/asterisk/asterisk/issues/1006
+func TestAgentLeft_WrapUpWithEndOfLeg(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newDispositions(t, d)
+		id := h.addQueue(`,"wrap_up_seconds":30`)
+		ada, bob := h.addAgent(t, "ada", id, ""), h.addAgent(t, "bob", id, "")
+		n, entry := h.serve(t, id, ada)
+		at, revision := h.now(), 0
+		write := func(user, status string, ended time.Time) {
+			t.Helper()
+			revision++
+			leg := call.LegState{ID: "leg_" + user, Role: "agent", UserID: user, Number: "101", Status: status, SIPCallID: user, StartedAt: at,
+				AnsweredAt: at, EndedAt: ended}
+			err := h.calls.Change(h.ctx, call.Change{Org: h.org, ID: n.ID, Revision: revision, At: at,
+				Row: call.State{Status: call.InProgress, AnsweredAt: at}, Legs: []call.LegState{leg}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(ada, "answered", time.Time{})
+		write(bob, "ended", at)
+		if got := h.entryStatus(t, entry); got != queue.Connected {
+			t.Fatalf("a colleague has left; the entry is %s", got)
+		}
+		write(ada, "ended", at)
+		if h.entryStatus(t, entry) != queue.Completed || h.presence(t, ada) != "wrap_up" {
+			t.Errorf("the agent has left; the entry is %s, the agent %s", h.entryStatus(t, entry), h.presence(t, ada))
+		}
+	})
+}
+
 // A required disposition ends the wrap-up, not before its usual time; the choice to be available does not.
 func TestDispositionRequired_WrapUpLasts(t *testing.T) {
 	t.Parallel()

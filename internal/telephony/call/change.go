@@ -53,6 +53,11 @@ func (s *Service) writeChangeParts(ctx context.Context, tx db.Querier, c Change,
 	if len(c.Legs) > 0 {
 		s.notifyLegs(tx, c.Org, c.ID)
 	}
+	if queue != "" {
+		if err := s.observers.agentsLeft(ctx, tx, c); err != nil {
+			return err
+		}
+	}
 	if err := writeMonitors(ctx, tx, c.Org, c.ID, c.Monitors); err != nil {
 		return err
 	}

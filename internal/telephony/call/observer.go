@@ -16,6 +16,11 @@ type LegObserver interface {
 	LegsChanged(org, callID string)
 }
 
+// AgentObserver is notified in the transaction that stores the end of an answered leg of a user, while the call of a queue goes on.
+type AgentObserver interface {
+	AgentLeft(ctx context.Context, tx db.Querier, org, callID, userID string) error
+}
+
 // AnswerObserver is notified in the transaction that stores an answer. It runs for every call.
 type AnswerObserver interface {
 	CallAnswered(ctx context.Context, tx db.Querier, org, callID string) error
@@ -54,6 +59,7 @@ type NoteObserver interface {
 // observers has the observers by interface.
 type observers struct {
 	legs        []LegObserver
+	agents      []AgentObserver
 	answers     []AnswerObserver
 	ends        []EndObserver
 	enrichments []EnrichmentObserver
@@ -64,8 +70,8 @@ type observers struct {
 // Observe adds an observer to the list of each observer interface it implements. It panics if there is none. Call it before the first call.
 func (s *Service) Observe(o any) {
 	l := &s.observers
-	observe.Require("call", o, observe.Add(&l.legs, o), observe.Add(&l.answers, o), observe.Add(&l.ends, o), observe.Add(&l.enrichments, o),
-		observe.Add(&l.recordings, o), observe.Add(&l.notes, o))
+	observe.Require("call", o, observe.Add(&l.legs, o), observe.Add(&l.agents, o), observe.Add(&l.answers, o), observe.Add(&l.ends, o),
+		observe.Add(&l.enrichments, o), observe.Add(&l.recordings, o), observe.Add(&l.notes, o))
 }
 
 func (l *observers) writeRecordings(ctx context.Context, tx db.Querier, c Change) error {
@@ -73,6 +79,19 @@ func (l *observers) writeRecordings(ctx context.Context, tx db.Querier, c Change
 		return nil
 	}
 	return observe.Each(l.recordings, func(o RecordingStore) error { return o.WriteRecordings(ctx, tx, c) })
+}
+
+// agentsLeft notifies of the users whose answered legs ended.
+func (l *observers) agentsLeft(ctx context.Context, tx db.Querier, c Change) error {
+	for _, leg := range c.Legs {
+		if leg.UserID == "" || leg.AnsweredAt.IsZero() || leg.EndedAt.IsZero() {
+			continue
+		}
+		if err := observe.Each(l.agents, func(o AgentObserver) error { return o.AgentLeft(ctx, tx, c.Org, c.ID, leg.UserID) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *observers) stopRecordings(ctx context.Context, tx db.Querier, e Ended) error {
