@@ -50,7 +50,9 @@ func (p *consolePage) fits(at string) {
 		Element        string
 	}
 	p.eval(&wide, `(async () => {
-		for (let i = 0; i < 100 && document.documentElement.scrollWidth > innerWidth; i++) await new Promise((done) => setTimeout(done, 50));
+		for (let i = 0; i < 100 && document.documentElement.scrollWidth > innerWidth; i++) {
+			await new Promise((done) => setTimeout(done, 50));
+		}
 		const scrolls = ".scroll, [role=tablist], svg, .hidden", right = (e) => e.getBoundingClientRect().right;
 		const e = [...document.querySelectorAll("body *")].find((e) => right(e) > innerWidth + 1 && !e.closest(scrolls));
 		return {Scroll: document.documentElement.scrollWidth, Window: innerWidth, Element: e ? e.outerHTML.slice(0, 200) : ""};

@@ -206,8 +206,8 @@ func (p *consolePage) clickFound(what string, find func() int) {
 	p.t.Fatalf("%s moves: no click lands on it", what)
 }
 
-// clickOnce clicks an element. It reports false if the page moved or replaced the element meanwhile, or had disabled it, so that the click landed
-// elsewhere. A button may open something above itself when it is pressed, or be removed when it is released.
+// clickOnce clicks an element. It reports false if the page moved or replaced the element meanwhile, or had disabled it, so that the click
+// landed elsewhere. A button may open something above itself when it is pressed, or be removed when it is released.
 func (p *consolePage) clickOnce(node int) bool {
 	p.t.Helper()
 	p.call(node, `async function() {

@@ -8,7 +8,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestWrapUp_AfterTransfer lets an agent transfer a caller to a colleague while the next caller waits. The conversation of the caller goes on
+// TestWrapUp_AfterTransfer lets an agent transfer a caller to a colleague while the next caller waits. The caller's conversation goes on
 // with the colleague. The agent's own ends with the transfer, and the next caller is offered after the wrap-up, not before.
 //
 // https://github.com/asterisk/asterisk/issues/1006

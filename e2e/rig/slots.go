@@ -73,7 +73,9 @@ const patience = 3 * time.Minute
 func (p slotPool) lock(n int, large bool) (slots []*os.File, err error) {
 	inLine.Lock()
 	defer inLine.Unlock()
-	for began := time.Now(); large && time.Since(began) < limit.Hang(patience); time.Sleep(500 * time.Millisecond) {
+	again := time.NewTicker(500 * time.Millisecond)
+	defer again.Stop()
+	for began := time.Now(); large && time.Since(began) < limit.Hang(patience); <-again.C {
 		if slots, err = p.try(n); err != nil || len(slots) > 0 {
 			return slots, err
 		}

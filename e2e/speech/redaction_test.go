@@ -59,8 +59,8 @@ func TestRedaction_RecordedCall(t *testing.T) {
 	})
 }
 
-// TestRedaction_Voicemail leaves a message with the number of a card, and one without a number. The first is silent afterwards, and its text
-// has [card]. The second keeps its sound.
+// TestRedaction_Voicemail leaves a message with the number of a card, and one without a number. The first is silent afterwards, and its
+// text has [card]. The second keeps its sound.
 func TestRedaction_Voicemail(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, func() rig.Options {

@@ -26,7 +26,8 @@ const exportedNumber = "+5491123456789" // has a second spelling
 // runErasures starts the workers of exports and erasures.
 func (h *testPlatform) runErasures() {
 	h.t.Helper()
-	for name, handle := range map[string]func(*job.Runner){erasure.Queue: h.erasures.RegisterJobs, erasure.ExportQueue: h.erasures.RegisterExportJobs} {
+	queues := map[string]func(*job.Runner){erasure.Queue: h.erasures.RegisterJobs, erasure.ExportQueue: h.erasures.RegisterExportJobs}
+	for name, handle := range queues {
 		r := &job.Runner{DB: h.db, Queue: h.jobs, Name: name, Node: "node_a", Log: slog.New(slog.DiscardHandler),
 			Options: job.Options{Workers: 1, PerLane: 1, Timeout: time.Minute}}
 		handle(r)

@@ -102,7 +102,8 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	h.devices = devicetest.New(d, h.users, s, outbox, b, h.now, "sip.example.com")
 	h.calls = call.NewService(call.Config{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Clock: clock.Func(h.now)}, Node: "n1",
 		Clock: clock.Func(h.now)})
-	h.Service = agent.New(agent.Config{DB: d, Users: h.users, Outbox: outbox, Clock: clock.Func(h.now), Zones: orgs, BrowserAway: time.Minute})
+	h.Service = agent.New(agent.Config{DB: d, Users: h.users, Outbox: outbox, Clock: clock.Func(h.now), Zones: orgs,
+		BrowserAway: time.Minute})
 	phones.Service, presences.Service = h.devices, h.Service
 	h.users.Observe(userChange{h})
 	h.devices.Observe(registrations{h})

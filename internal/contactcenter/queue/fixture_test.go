@@ -96,7 +96,8 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		Clock: clock.Func(h.now)})
 	h.callbacks = callback.New(callback.Config{DB: d, Jobs: h.jobs, Calls: h.calls, Clock: clock.Func(h.now)})
 	h.calls.Observe(h.callbacks)
-	h.agents = agent.New(agent.Config{DB: d, Users: h.users, Outbox: outbox, Clock: clock.Func(h.now), Zones: orgs, BrowserAway: time.Minute})
+	h.agents = agent.New(agent.Config{DB: d, Users: h.users, Outbox: outbox, Clock: clock.Func(h.now), Zones: orgs,
+		BrowserAway: time.Minute})
 	h.Service = queue.New(queue.Config{DB: d, Orgs: orgs, Agents: h.agents, Outbox: outbox, Bus: b, Clock: clock.Func(h.now), Node: "n1",
 		Prompts: h.fake, Destinations: h.fake, Numbers: h.fake, Flows: h.fake, PendingReleases: h.fake})
 	h.agents.Observe(presenceObserver{h.Service})

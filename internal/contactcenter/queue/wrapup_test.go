@@ -179,8 +179,8 @@ func TestDisposition_WithoutDeclaredCodes(t *testing.T) {
 	})
 }
 
-// TestAgentLeft_WrapUpWithEndOfLeg proves that the wrap-up of an agent begins in the transaction that stores the end of the agent's leg, when
-// the call goes on after a transfer. The end of a colleague's leg in the call begins none.
+// TestAgentLeft_WrapUpWithEndOfLeg proves that the wrap-up of an agent begins in the transaction that stores the end of the agent's leg,
+// when the call goes on after a transfer. The end of a colleague's leg in the call begins none.
 //
 // https://github.com/asterisk/asterisk/issues/1006
 func TestAgentLeft_WrapUpWithEndOfLeg(t *testing.T) {
@@ -194,8 +194,8 @@ func TestAgentLeft_WrapUpWithEndOfLeg(t *testing.T) {
 		write := func(user, status string, ended time.Time) {
 			t.Helper()
 			revision++
-			leg := call.LegState{ID: "leg_" + user, Role: "agent", UserID: user, Number: "101", Status: status, SIPCallID: user, StartedAt: at,
-				AnsweredAt: at, EndedAt: ended}
+			leg := call.LegState{ID: "leg_" + user, Role: "agent", UserID: user, Number: "101", Status: status, SIPCallID: user,
+				StartedAt: at, AnsweredAt: at, EndedAt: ended}
 			err := h.calls.Change(h.ctx, call.Change{Org: h.org, ID: n.ID, Revision: revision, At: at,
 				Row: call.State{Status: call.InProgress, AnsweredAt: at}, Legs: []call.LegState{leg}})
 			if err != nil {

@@ -184,8 +184,8 @@ func TestSession_NewCookieAtSignIn(t *testing.T) {
 	})
 }
 
-// TestSession_EndsItsPhone checks that the telephones of a session end with it: at sign-out, when another browser is signed out, and for all
-// browsers when the password changes.
+// TestSession_EndsItsPhone checks that the telephones of a session end with it: at sign-out, when another browser is signed out, and for
+// all browsers when the password changes.
 func TestSession_EndsItsPhone(t *testing.T) {
 	eachDB(t, func(p *fixture) {
 		v, other := p.signedInBrowser("ada@example.com", "admin"), p.newBrowser()

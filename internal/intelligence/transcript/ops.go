@@ -171,7 +171,8 @@ func (s *Service) pendingSummary(ctx context.Context, org, callID string) (*Summ
 	if err != nil {
 		return nil, err
 	}
-	sum := &Summary{CallID: callID, Status: Pending, Language: t.Language, CreatedAt: t.CreatedAt, Embedding: Embedding{Status: embeddingPending}}
+	sum := &Summary{CallID: callID, Status: Pending, Language: t.Language, CreatedAt: t.CreatedAt,
+		Embedding: Embedding{Status: embeddingPending}}
 	sum.setNote(Note{})
 	return sum, nil
 }

@@ -147,7 +147,8 @@ func TestConverse_EchoOfSpeech(t *testing.T) {
 			t.Run(fmt.Sprint(name, ", ", level, " dB"), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					talkWithEcho(t, &echoingLine{testLine: testLine{echo: math.Pow(10, level/20), delay: 200 * time.Millisecond}, damage: damage})
+					talkWithEcho(t, &echoingLine{damage: damage,
+						testLine: testLine{echo: math.Pow(10, level/20), delay: 200 * time.Millisecond}})
 				})
 			})
 		}

@@ -19,7 +19,6 @@ type outputItem struct {
 	complete bool          // all audio has arrived
 	pcm      []int16       // audio that arrived, at 8 kHz
 	rest     []int16       // the last samples of it that are not in pcm
-	last     bool          // nothing of it is played any more
 }
 
 // maxItems limits the items that wait to be played.

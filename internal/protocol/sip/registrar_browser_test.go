@@ -13,7 +13,8 @@ import (
 func TestBrowser_RegistrationEndsWithoutConnection(t *testing.T) {
 	t.Parallel()
 	book := newFakeDirectory().addAccount("alice", "secret").addAccount("bob", "secret").addAccount("carol", "secret").addAccount("dave", "secret")
-	server := newTestServer(t, sip.Config{Accounts: book, Bindings: book, Node: "here", Limits: sip.Limits{BrowserTimeout: 100 * time.Millisecond}})
+	server := newTestServer(t, sip.Config{Accounts: book, Bindings: book, Node: "here",
+		Limits: sip.Limits{BrowserTimeout: 100 * time.Millisecond}})
 	address := serveWebSocket(t, server)
 	bindings := func(account string) int {
 		all, err := book.Load(context.Background(), account)

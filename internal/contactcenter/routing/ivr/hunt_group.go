@@ -14,7 +14,7 @@ import (
 
 // huntGroup rings a group: all members at once, or one after the other in the order of its strategy.
 func (w *flowRun) huntGroup(ctx context.Context, node string, x *flow.HuntGroup) (outcome string) {
-	w.seekPerson("no_answer")
+	w.seekPerson()
 	members, busy, err := w.members(ctx, x)
 	if err != nil {
 		w.problem = "the members could not be read"

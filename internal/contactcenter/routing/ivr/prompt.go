@@ -52,10 +52,10 @@ func (w *flowRun) setMissedReason(reason string) {
 	w.v.SetMissed(reason)
 }
 
-// seekPerson sets that the call is meant for a person, and why it counts as missed if none answers.
-func (w *flowRun) seekPerson(missed string) {
-	w.flowContext.Sought = missed
-	w.setMissedReason(missed)
+// seekPerson sets that the call is meant for a person, so that it counts as missed if none answers.
+func (w *flowRun) seekPerson() {
+	w.flowContext.Sought = "no_answer"
+	w.setMissedReason("no_answer")
 }
 
 func (w *flowRun) play(ctx context.Context, x *flow.Play) (outcome string) {

@@ -55,7 +55,7 @@ func (w *flowRun) queue(ctx context.Context, x *flow.Queue) (outcome string) {
 // transfer succeeded: the flow ends.
 func (w *flowRun) transfer(ctx context.Context, x *flow.Transfer) (outcome string) {
 	if !strings.HasPrefix(x.To, "flow:") { // that flow may be for everybody
-		w.seekPerson("no_answer")
+		w.seekPerson()
 	}
 	outside := w.s.cfg.Router.IsDialled(x.To) && !strings.HasPrefix(x.To, "ext:")
 	if outside {
@@ -68,7 +68,7 @@ func (w *flowRun) transfer(ctx context.Context, x *flow.Transfer) (outcome strin
 	if outside {
 		w.v.SetTransferredTo(ctx, "")
 	}
-	w.seekPerson("no_answer")
+	w.seekPerson()
 	w.problem = outcome
 	return "failed"
 }

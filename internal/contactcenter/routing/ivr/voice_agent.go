@@ -115,7 +115,7 @@ func (w *flowRun) recordMessage(ctx context.Context, x *flow.AIAgent) (outcome s
 // handOver transfers the caller to the destination that the agent chose. If that fails, it transfers to the handoff
 // destination of the node.
 func (w *flowRun) handOver(ctx context.Context, x *flow.AIAgent, r voiceagent.Result) (outcome string) {
-	w.seekPerson("no_answer")
+	w.seekPerson()
 	reason := w.problem
 	for _, to := range []string{r.Destination, x.Handoff} {
 		if to == "" {

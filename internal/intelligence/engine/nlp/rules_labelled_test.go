@@ -52,8 +52,8 @@ func (c labelledCall) conversation() transcript.Conversation {
 	return conv
 }
 
-// finding counts what a rule found: how much of it is right, of how many labels.
-type finding struct{ right, found, labels int }
+// finding counts what a rule found, and how much of it is right.
+type finding struct{ right, found int }
 
 func (f finding) precision() float64 { return float64(f.right) / float64(max(f.found, 1)) }
 
