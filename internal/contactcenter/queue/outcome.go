@@ -220,7 +220,7 @@ func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reaso
 }
 
 // AgentLeft implements call.AgentObserver: it completes the entry of a call that goes on without the agent who served it, as after a
-// transfer. So nothing sees the agent free before the wrap-up. It does nothing for other users.
+// transfer. So the agent is not available for a moment before the wrap-up. It does nothing for other users.
 func (s *Service) AgentLeft(ctx context.Context, tx db.Querier, org, call, agent string) error {
 	e, err := s.EntryOfCall(ctx, tx, org, call)
 	if err != nil {
