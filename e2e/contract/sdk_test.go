@@ -31,18 +31,18 @@ func TestTypeScriptClient_FromTarball(t *testing.T) {
 	if installed, _ := filepath.Glob(filepath.Join(project, "node_modules", "*", "*")); len(installed) != 1 {
 		t.Errorf("the client brings others along: %v", installed)
 	}
-	story, err := os.ReadFile("story.ts")
+	program, err := os.ReadFile("customer.ts")
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(project, "story.ts"), string(story))
+	write(t, filepath.Join(project, "customer.ts"), string(program))
 	if said, err := tool(t, project, "tsc", "--strict", "--noUncheckedIndexedAccess", "--target", "es2022", "--module", "nodenext", "--types", "node",
-		"--typeRoots", filepath.Join(modules(), "@types"), "story.ts"); err != nil {
-		t.Fatalf("the compiler refuses the story: %v\n%s", err, said)
+		"--typeRoots", filepath.Join(modules(), "@types"), "customer.ts"); err != nil {
+		t.Fatalf("the compiler refuses the program: %v\n%s", err, said)
 	}
-	said := run(t, project, []string{"SONIQ_URL=http://" + s.HTTP, "SONIQ_KEY=" + c.Key, "CALLER=" + ada.ID, "CALLED=" + bob.Extension}, "node", "story.js")
+	said := run(t, project, []string{"SONIQ_URL=http://" + s.HTTP, "SONIQ_KEY=" + c.Key, "CALLER=" + ada.ID, "CALLED=" + bob.Extension}, "node", "customer.js")
 	if !strings.Contains(said, "the end") {
-		t.Errorf("the story did not end:\n%s", said)
+		t.Errorf("the program did not end:\n%s", said)
 	}
 	t.Log(said)
 }

@@ -78,7 +78,7 @@ func TestPIN_AnyPhoneAndLockout(t *testing.T) {
 		var steps struct{ Data []map[string]any }
 		m.Want(200, "GET", "/calls/"+r.CallID+"/events?limit=200", nil, &steps)
 		if told := fmt.Sprint(steps.Data); r.To == "*98" && (strings.Contains(told, "dtmf") || !strings.Contains(told, "mailbox.")) {
-			t.Errorf("keys were told of, or the story is not there: %s", told)
+			t.Errorf("keys were told of, or the timeline is not there: %s", told)
 		}
 	}
 }

@@ -21,7 +21,7 @@ const (
 	sweepEvery  = 6 * time.Hour
 	jobsKept    = 3 * 24 * time.Hour
 	eventsKept  = 30 * 24 * time.Hour
-	storiesKept = 30 * 24 * time.Hour
+	timelinesKept = 30 * 24 * time.Hour
 	spellsKept  = 400 * 24 * time.Hour // presence: the period of reports
 )
 
@@ -74,7 +74,7 @@ func (p *Platform) sweepTasks(now time.Time) []sweepTask {
 		{"jobs", func(ctx context.Context) (int64, error) { return job.Sweep(ctx, p.db, now.Add(-jobsKept)) }},
 		{"events", before(eventsKept, p.outbox.Sweep)},
 		{"webhook deliveries", before(eventsKept, p.webhooks.DeleteBefore)},
-		{"timelines", before(storiesKept, p.calls.SweepTimelines)},
+		{"timelines", before(timelinesKept, p.calls.SweepTimelines)},
 		{"presence spells", before(spellsKept, p.agents.SweepSpells)},
 		{"recordings", func(ctx context.Context) (int64, error) {
 			n, err := p.recordings.SweepRecordings(ctx, now)

@@ -258,11 +258,11 @@ var scriptSteps = []string{
 // TestDialog_RandomScriptsEndClean runs many random scripts. The seed makes them reproducible.
 func TestDialog_RandomScriptsEndClean(t *testing.T) {
 	t.Parallel()
-	stories := uint64(2000)
+	sequences := uint64(2000)
 	if testing.Short() {
-		stories = 500
+		sequences = 500
 	}
-	for seed := range stories {
+	for seed := range sequences {
 		r := rand.New(rand.NewPCG(seed, 1))
 		s := &dialogScript{testShard: newTestShard(t)}
 		switch seed % 4 {
@@ -281,7 +281,7 @@ func TestDialog_RandomScriptsEndClean(t *testing.T) {
 		}
 		s.runSteps(steps)
 		if s.checkClean(t); t.Failed() {
-			t.Fatalf("story %d:\n%s\nsent %v", seed, strings.Join(steps, "\n"), s.sentMethods())
+			t.Fatalf("sequence %d:\n%s\nsent %v", seed, strings.Join(steps, "\n"), s.sentMethods())
 		}
 	}
 }

@@ -121,10 +121,10 @@ func TestTimeline_LiveAndStored(t *testing.T) {
 		p := o.place()
 		p.writeAnswer()
 		at := time.Now()
-		story := call.Timeline{Steps: []call.TimelineEntry{{At: at, Kind: "leg.ringing", LegID: "leg_1"}, {At: at.Add(time.Second), Kind: "api.hold", Detail: map[string]any{"key": "key_1"}}},
+		timeline := call.Timeline{Steps: []call.TimelineEntry{{At: at, Kind: "leg.ringing", LegID: "leg_1"}, {At: at.Add(time.Second), Kind: "api.hold", Detail: map[string]any{"key": "key_1"}}},
 			Messages: []call.Message{{At: at, Sent: true, Transport: "udp", Local: "192.0.2.1:5060", Remote: "192.0.2.2:5060", Text: "INVITE sip:1 SIP/2.0\r\n\r\n"},
 				{At: at, Transport: "ws", Local: "[2001:db8::1]:443", Remote: "[2001:db8::2]:4000", Text: "SIP/2.0 200 OK\r\n\r\n"}}}
-		x.Story = story
+		x.Stored = timeline
 		kinds := func() string {
 			var all []string
 			for _, e := range o.Do("GET", "/calls/"+p.ID+"/events", nil).Want(200).Body["data"].([]any) {
@@ -139,13 +139,13 @@ func TestTimeline_LiveAndStored(t *testing.T) {
 		p.Must(p.Calls.End(context.Background(), call.Ended{New: p.New, Revision: 1, State: p.next.Row, At: at,
 			AnsweredAt: p.next.Row.AnsweredAt, Outcome: call.Outcome{Reason: "api"}, Recording: "rec_1"}))
 		bye := call.Message{At: at.Add(2 * time.Second), Sent: true, Transport: "udp", Local: "192.0.2.1:5060", Remote: "192.0.2.2:5060", Text: "BYE sip:1 SIP/2.0\r\n\r\n"}
-		story.Messages = append(story.Messages, bye)
-		nobody := call.CallTimeline{Org: p.testOrg.ID, CallID: db.NewID("call"), Timeline: story}
+		timeline.Messages = append(timeline.Messages, bye)
+		nobody := call.CallTimeline{Org: p.testOrg.ID, CallID: db.NewID("call"), Timeline: timeline}
 		for range 2 {
 			p.Must(p.Calls.WriteTimelines(context.Background(), []call.CallTimeline{nobody,
-				{Org: p.testOrg.ID, CallID: p.ID, Timeline: story}}))
+				{Org: p.testOrg.ID, CallID: p.ID, Timeline: timeline}}))
 		}
-		x.Story = call.Timeline{}
+		x.Stored = call.Timeline{}
 		if got := strings.Replace(kinds(), " event.call.ended", "", 1); got != steps {
 			t.Errorf("afterwards: %s", got)
 		}
@@ -166,7 +166,7 @@ func TestTimeline_LiveAndStored(t *testing.T) {
 		gone, err := o.Calls.SweepTimelines(context.Background(), time.Now().Add(time.Hour))
 		o.Must(err)
 		if gone != 1 || len(o.Do("GET", "/calls/"+p.ID+"/trace", nil).Want(200).Body["messages"].([]any)) != 0 {
-			t.Errorf("swept %d stories", gone)
+			t.Errorf("swept %d timelines", gone)
 		}
 	})
 }

@@ -148,9 +148,9 @@ func (s *Service) SweepTimelines(ctx context.Context, before time.Time) (gone in
 		return 0, err
 	}
 	// tenant: one sweep applies the retention of all organisations
-	const stories = `DELETE FROM call_stories WHERE (org_id, call_id) IN
+	const timelines = `DELETE FROM call_stories WHERE (org_id, call_id) IN
 		(SELECT org_id, call_id FROM call_stories WHERE written_at < $1 LIMIT 500)`
-	return s.sweep(ctx, stories, before)
+	return s.sweep(ctx, timelines, before)
 }
 
 // sweep repeats a statement, each time in its own transaction, until it affects no row.

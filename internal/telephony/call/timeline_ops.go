@@ -62,12 +62,12 @@ func (s *Service) Events(ctx context.Context, in *EventsIn) (*op.Out[op.Page[Cal
 }
 
 func (s *Service) timelineEvents(ctx context.Context, org, callID string) ([]CallEvent, error) {
-	story, err := s.timelineOf(ctx, org, callID)
+	timeline, err := s.timelineOf(ctx, org, callID)
 	if err != nil {
 		return nil, err
 	}
 	all := []CallEvent{}
-	for _, x := range story.Steps {
+	for _, x := range timeline.Steps {
 		all = append(all, CallEvent{At: db.At(x.At), Kind: x.Kind, LegID: db.Null(x.LegID).Ptr(), Detail: x.Detail})
 	}
 	told, err := s.publishedEvents(ctx, org, callID)
@@ -204,15 +204,15 @@ func (s *Service) Trace(ctx context.Context, in *TraceIn) (*huma.StreamResponse,
 	if err != nil {
 		return nil, err
 	}
-	story, err := s.timelineOf(ctx, access.Org(ctx), c.ID)
+	timeline, err := s.timelineOf(ctx, access.Org(ctx), c.ID)
 	if err != nil {
 		return nil, err
 	}
 	if in.Format == "pcap" {
-		return file(pcap(story.Messages), "application/vnd.tcpdump.pcap", c.ID+".pcap"), nil
+		return file(pcap(timeline.Messages), "application/vnd.tcpdump.pcap", c.ID+".pcap"), nil
 	}
 	t := Trace{CallID: c.ID, Messages: []TraceMessage{}}
-	for _, m := range story.Messages {
+	for _, m := range timeline.Messages {
 		t.Messages = append(t.Messages, TraceMessage{At: db.At(m.At), Sent: m.Sent, Transport: m.Transport, Local: m.Local,
 			Remote: m.Remote, LegID: db.Null(m.LegID).Ptr(), Text: m.Text})
 	}

@@ -134,11 +134,11 @@ func (s *Switch) forgetCall(c *liveCall) {
 
 // writeTimelines writes the timelines of these calls, then removes the calls.
 func (s *Switch) writeTimelines(ctx context.Context, all []*liveCall) error {
-	stories := make([]call.CallTimeline, len(all))
+	timelines := make([]call.CallTimeline, len(all))
 	for i, c := range all {
-		stories[i] = call.CallTimeline{Org: c.new.Org, CallID: c.id, Timeline: c.timeline.Copy()}
+		timelines[i] = call.CallTimeline{Org: c.new.Org, CallID: c.id, Timeline: c.timeline.Copy()}
 	}
-	if err := s.cfg.Timelines.WriteTimelines(ctx, stories); err != nil {
+	if err := s.cfg.Timelines.WriteTimelines(ctx, timelines); err != nil {
 		return err
 	}
 	for _, c := range all {

@@ -211,8 +211,8 @@ type Switch struct {
 	Commands   []call.Command
 	Placements []call.Placement
 
-	Reply func(id string, c call.Command) (call.Result, error) // nil: an empty result
-	Story call.Timeline
+	Reply  func(id string, c call.Command) (call.Result, error) // nil: an empty result
+	Stored call.Timeline
 }
 
 // Place stores the call.
@@ -236,9 +236,9 @@ func (x *Switch) Do(_ context.Context, _, id string, c call.Command) (call.Resul
 	return x.Reply(id, c)
 }
 
-// Timeline returns the Story.
+// Timeline returns Stored.
 func (x *Switch) Timeline(string, string) (call.Timeline, bool) {
-	return x.Story, len(x.Story.Steps) > 0
+	return x.Stored, len(x.Stored.Steps) > 0
 }
 
 // LastCommand returns the latest command.

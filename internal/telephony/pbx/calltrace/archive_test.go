@@ -48,7 +48,7 @@ func TestTimelineArchive_WritesManyInOneTransaction(t *testing.T) {
 		}
 		a.Add(t.Context(), &archivedCall{})
 		if len(s.batches) != 3 {
-			t.Error("nobody writes the story that came later")
+			t.Error("nobody writes the timeline that came later")
 		}
 	})
 }

@@ -37,10 +37,10 @@ export function Caller({ callID, number, name }: { callID: string | undefined; n
         </div>
         {pop?.contact?.url && /^https?:/.test(pop.contact.url) && <a className="button" href={pop.contact.url} target="_blank" rel="noreferrer">{new URL(pop.contact.url).host}</a>}
       </div>
-      {pop?.memory_summary && <div className="story"><h3><span className="machine"><Icon name="sparkles" size={15} /></span> {t("caller.about")}</h3><p>{pop.memory_summary}</p></div>}
-      {!pop?.memory_summary && pop?.last_call?.ai_summary && <div className="story"><h3><span className="machine"><Icon name="sparkles" size={15} /></span> {t("caller.last", { when: moment(pop.last_call.at) })}</h3><p>{pop.last_call.ai_summary}</p></div>}
+      {pop?.memory_summary && <div className="summary"><h3><span className="machine"><Icon name="sparkles" size={15} /></span> {t("caller.about")}</h3><p>{pop.memory_summary}</p></div>}
+      {!pop?.memory_summary && pop?.last_call?.ai_summary && <div className="summary"><h3><span className="machine"><Icon name="sparkles" size={15} /></span> {t("caller.last", { when: moment(pop.last_call.at) })}</h3><p>{pop.last_call.ai_summary}</p></div>}
       {pop && (pop.open_items.length > 0 || trend) && (
-        <div className="story two">
+        <div className="summary two">
           {pop.open_items.length > 0 && <div><h3>{t("caller.open")}</h3><ul>{pop.open_items.map((item) => <li key={item}>{item}</li>)}</ul></div>}
           {trend && <div><h3>{t("caller.mood")}</h3><p>{t(`trend.${trend}` as Key)}</p></div>}
         </div>
