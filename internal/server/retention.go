@@ -18,11 +18,11 @@ import (
 
 // Retention times that no setting changes.
 const (
-	sweepEvery  = 6 * time.Hour
-	jobsKept    = 3 * 24 * time.Hour
-	eventsKept  = 30 * 24 * time.Hour
+	sweepEvery    = 6 * time.Hour
+	jobsKept      = 3 * 24 * time.Hour
+	eventsKept    = 30 * 24 * time.Hour
 	timelinesKept = 30 * 24 * time.Hour
-	spellsKept  = 400 * 24 * time.Hour // presence: the period of reports
+	spellsKept    = 400 * 24 * time.Hour // presence: the period of reports
 )
 
 func (s *Server) sweep(ctx context.Context) {
