@@ -43,7 +43,7 @@ func TestCallback_InTurn(t *testing.T) {
 			t.Fatalf("callbacks %+v", page)
 		}
 		_, mu := fixture.Tone(t, fixture.BobTone)
-		customer := s.Sipp(rig.Script{Scenario: "answer", IP: way.IP, Port: way.Port, Talk: 4 * time.Second, Play: mu, Ring: 300})
+		customer := s.Sipp(rig.Script{Scenario: "answer", IP: way.IP, Port: way.Port, Talk: 20 * time.Second, Play: mu, Ring: 300})
 		s.Kill() // a callback survives a restart of the server
 		s.Start()
 		o.SetPresence(o.Ada, "available")
