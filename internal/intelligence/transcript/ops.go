@@ -150,7 +150,8 @@ func (s *Service) setLiveSegments(ctx context.Context, org string, t *Transcript
 	return nil
 }
 
-// SummaryOf returns the note of a call. It is pending as soon as the call has a transcript. The error is a not_found for a call without one.
+// SummaryOf returns the note of a call. It is pending as soon as the call has a transcript. The error is a not_found for a call without
+// one.
 func (s *Service) SummaryOf(ctx context.Context, org, callID string) (*Summary, error) {
 	sum, _, err := summaryOf(ctx, s.cfg.DB.Read(ctx), org, callID)
 	if db.IsNone(err) {

@@ -49,8 +49,8 @@ func TestLookahead_JobsOfOtherNodes(t *testing.T) {
 	})
 }
 
-// TestLookahead_ClockJumps proves that a job runs if the clock jumps over its time, as after a suspension of the machine. If the clock is set
-// back, a job waits until its time comes again, and no longer.
+// TestLookahead_ClockJumps proves that a job runs if the clock jumps over its time, as after a suspension of the machine. If the clock is
+// set back, a job waits until its time comes again, and no longer.
 //
 // https://github.com/node-schedule/node-schedule/issues/632
 // https://github.com/agronholm/apscheduler/issues/351

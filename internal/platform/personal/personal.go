@@ -35,9 +35,9 @@ var internal = []string{"org_id", "blob", "node", "digest", "sha256", "key", "re
 var times = []string{"at", "held_since", "retention_until", "window_end"}
 
 // values has the columns with JSON.
-var values = []string{"quality", "tags", "metadata", "transfer", "contact", "pauses", "consent", "redactions", "segments", "note", "attempts",
-	"media", "phones", "emails", "custom", "skills", "callback", "topics", "action_items", "tools", "event", "disposition_by", "last_message",
-	"forwarded", "error", "base", "written"}
+var values = []string{"quality", "tags", "metadata", "transfer", "contact", "pauses", "consent", "redactions", "segments", "note",
+	"attempts", "media", "phones", "emails", "custom", "skills", "callback", "topics", "action_items", "tools", "event", "disposition_by",
+	"last_message", "forwarded", "error", "base", "written"}
 
 // Rows adds the rows of a query to a kind, each as an object with the columns as members.
 func Rows(ctx context.Context, q db.Querier, w Writer, kind, query string, args ...any) error {

@@ -10,8 +10,8 @@ import (
 	"soniq/internal/telephony/call/calltest"
 )
 
-// TestContact_NamesCaller: the lookup may find the caller after the name was asked for, and before the call is stored. The contact's name is
-// then the caller's name of an inbound call, unless the caller sent one.
+// TestContact_NamesCaller: the lookup may find the caller after the name was asked for, and before the call is stored. The contact's name
+// is then the caller's name of an inbound call, unless the caller sent one.
 //
 // https://github.com/HenriDellal/emerald-dialer/issues/96
 // https://github.com/ringcentral/ringcentral-embeddable/issues/77
