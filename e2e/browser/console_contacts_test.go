@@ -64,7 +64,7 @@ func TestConsole_Contacts(t *testing.T) {
 	p.click("button", "Delete")
 	p.call(p.has("dialog", "Delete Ada Byron?"), "function() { this.querySelector('.danger').click(); }")
 	p.shows("There are no contacts yet.")
-	p.faultless("422")
+	p.faultless("status of 422")
 }
 
 // A file is imported, and the page lists the lines that could not be read. Two contacts of the same person are merged.

@@ -82,7 +82,7 @@ func TestConsole_Profile(t *testing.T) {
 	})
 	other.checked("profile-de")
 	other.faultless("favicon.ico") // of the account page
-	p.faultless("422")
+	p.faultless("status of 422")
 }
 
 // pressIn presses the button with a name in the form with a name.

@@ -348,12 +348,15 @@ func (p *consolePage) faultless(allowed ...string) {
 			Entry   struct{ Level string }
 		}
 		_ = json.Unmarshal(told.Params, &e)
+		if told.Method == "Network.requestWillBeSent" {
+			asked++
+		}
 		if slices.ContainsFunc(allowed, func(text string) bool { return strings.Contains(string(told.Params), text) }) {
 			continue
 		}
 		switch told.Method {
 		case "Network.requestWillBeSent":
-			if asked++; !strings.HasPrefix(e.Request.URL, p.base+"/") && !strings.HasPrefix(e.Request.URL, "data:") {
+			if !strings.HasPrefix(e.Request.URL, p.base+"/") && !strings.HasPrefix(e.Request.URL, "data:") {
 				p.t.Errorf("the console asks for %s", e.Request.URL)
 			}
 		case "Runtime.exceptionThrown":
