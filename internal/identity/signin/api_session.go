@@ -70,24 +70,35 @@ func (s *Service) endSessions(ctx context.Context, tx db.Querier, org, user stri
 	return s.onSessionsEnded(ctx, tx, org, ended...)
 }
 
-// sweepSessions deletes expired sessions and ends their telephones, except those of users who are in a call. It returns how many.
-func (s *Service) sweepSessions(ctx context.Context, tx db.Querier, now db.Time) (gone int64, err error) {
-	expired, err := expiredSessions(ctx, tx, now)
+// sweepSessions deletes expired sessions and ends their telephones, except those of users who are in a call. Each has a transaction of its
+// own, so that no call waits for many. It returns how many it deleted.
+func (s *Service) sweepSessions(ctx context.Context, now db.Time) (gone int64, err error) {
+	q := s.cfg.DB.Read(ctx)
+	expired, err := expiredSessions(ctx, q, now)
 	if err != nil {
 		return 0, err
 	}
 	for _, x := range expired {
-		talks, err := s.cfg.Phones.InCall(ctx, tx, x.orgID, x.userID)
+		talks, err := s.cfg.Phones.InCall(ctx, q, x.orgID, x.userID)
 		if err != nil {
 			return gone, fmt.Errorf("find calls of the user of a session: %w", err)
 		}
 		if talks {
 			continue
 		}
-		if _, err := s.endSession(ctx, tx, x.orgID, x.userID, x.ID); err != nil {
-			return gone, err
+		var ended bool
+		err = s.cfg.DB.Tx(ctx, func(tx db.Querier) (err error) {
+			if ended, err = dropExpiredSession(ctx, tx, x, now); err != nil || !ended {
+				return err
+			}
+			return s.onSessionsEnded(ctx, tx, x.orgID, x.ID)
+		})
+		if err != nil {
+			return gone, fmt.Errorf("end expired session: %w", err)
 		}
-		gone++
+		if ended {
+			gone++
+		}
 	}
 	return gone, nil
 }

@@ -112,12 +112,13 @@ func (s *Service) HasPassword(ctx context.Context, q db.Querier, org, user strin
 // next time, because the end of a session ends its telephone.
 func (s *Service) Sweep(ctx context.Context) (gone int64, err error) {
 	now := s.cfg.Clock.Now()
+	sessions, err := s.sweepSessions(ctx, db.At(now))
+	if err != nil {
+		return sessions, err
+	}
 	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
-		gone, err = s.sweepSessions(ctx, tx, db.At(now))
-		if err != nil {
-			return err
-		}
+		gone = 0
 		return sweep(ctx, tx, &gone, db.At(now), db.At(now.Add(-24*time.Hour)))
 	})
-	return gone, err
+	return sessions + gone, err
 }

@@ -186,6 +186,11 @@ func dropSession(ctx context.Context, q db.Querier, org, user, id string) (bool,
 	return rowsChanged(q.Exec(ctx, `DELETE FROM account_sessions WHERE org_id = $1 AND user_id = $2 AND id = $3`, org, user, id))
 }
 
+// dropExpiredSession deletes a session unless it was used again or is gone. It reports whether it deleted it.
+func dropExpiredSession(ctx context.Context, q db.Querier, x session, now db.Time) (bool, error) {
+	return rowsChanged(q.Exec(ctx, `DELETE FROM account_sessions WHERE org_id = $1 AND id = $2 AND expires_at <= $3`, x.orgID, x.ID, now))
+}
+
 // dropSessions deletes the sessions of a user, and returns their ids.
 func dropSessions(ctx context.Context, q db.Querier, org, user string) ([]string, error) {
 	const text = `DELETE FROM account_sessions WHERE org_id = $1 AND user_id = $2 RETURNING id`
