@@ -30,15 +30,16 @@ var wordColumns = map[string]string{
 	"events.body":                    "intelligence/transcript/redaction.go: s.streamOf(org, e.CallID, policy).push(e)",
 	"webhook_deliveries.body":        "kept: a copy of events.body",
 	"webhook_attempts.response_body": "kept: what the customer's server answered",
-	"messages.body":                  "kept: text messages are sent and shown as they are written",
-	"sms_incoming_parts.body":        "kept: text messages are sent and shown as they are written",
+	"messages.body":                  "messaging/sms/receive.go: m.Contact, m.Body = who, policy.Text(in.Body)",
+	"conversations.last_message":     "messaging/sms/redaction.go: db.AsJSON(m.asLast())",
+	"sms_incoming_parts.body":        "kept: until the other parts of the message are received",
 	"audio.text":                     "kept: a prompt that the organisation wrote",
 	"idempotency.body_hash":          "kept: a digest",
 }
 
 var (
 	createTable = regexp.MustCompile(`^CREATE TABLE (\w+)`)
-	wordColumn  = regexp.MustCompile(`(?:^\t|, )(\w*(?:text|body|said|heard|note|summary|segments|words|redactions)\w*) TEXT`)
+	wordColumn  = regexp.MustCompile(`(?:^\t|, )(\w*(?:text|body|said|heard|note|summary|last_message|segments|words|redactions)\w*) TEXT`)
 	spaces      = regexp.MustCompile(` +`)
 )
 

@@ -24,7 +24,7 @@ const sandboxCarrier = "sandbox"
 func (p *Platform) buildMessages() {
 	d := messageDependencies{p}
 	p.messages = sms.New(sms.Config{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Log: p.log, Digester: p.seal,
-		Numbers: d, Router: d, Users: d, Carriers: d, Contacts: d, Phones: d})
+		Numbers: d, Router: d, Users: d, Carriers: d, Contacts: d, Phones: d, Redactions: p.orgs})
 	p.messages.BuiltIn[sandboxCarrier] = sandbox.SMSCarrier{}
 	p.messages.Observe(d)
 	p.buildCarriers()

@@ -73,8 +73,9 @@ type TranscriptsPatch struct {
 
 // RedactionPatch changes Redaction.
 type RedactionPatch struct {
-	Kinds op.Change[[]redact.Kind] `json:"kinds,omitzero" doc:"Replaces the list as a whole: card, expiry, cvv, account, health, social, pin"`
-	Audio op.Change[bool]          `json:"audio,omitzero"`
+	Kinds    op.Change[[]redact.Kind] `json:"kinds,omitzero" doc:"Replaces the list as a whole: card, expiry, cvv, account, health, social, pin"`
+	Audio    op.Change[bool]          `json:"audio,omitzero"`
+	Messages op.Change[bool]          `json:"messages,omitzero"`
 }
 
 // OutboundPatch changes Outbound.

@@ -47,13 +47,14 @@ type Transcripts struct {
 
 // Redaction controls which numbers are removed from what is said and written (package redact).
 type Redaction struct {
-	Kinds []redact.Kind `json:"kinds" nullable:"false" enum:"card,expiry,cvv,account,health,social,pin" doc:"Numbers that are removed from transcripts, summaries, notes, events, memory and everything made of them, before anything is stored or sent; empty: none. card: payment card, expiry and cvv: expiry date and security code of one, account: IBAN, bank account, sort code, routing number, health: health insurance, social: social security, tax and identity numbers, pin: secret numbers"`
-	Audio bool          `json:"audio" doc:"Replace the same numbers in recordings by silence. A recording becomes available when its transcript is made, and not at all if it cannot be made"`
+	Kinds    []redact.Kind `json:"kinds" nullable:"false" enum:"card,expiry,cvv,account,health,social,pin" doc:"Numbers that are removed from transcripts, summaries, notes, events, memory and everything made of them, before anything is stored or sent; empty: none. card: payment card, expiry and cvv: expiry date and security code of one, account: IBAN, bank account, sort code, routing number, health: health insurance, social: social security, tax and identity numbers, pin: secret numbers"`
+	Messages bool          `json:"messages" doc:"Remove the same numbers from text messages: from received ones before they are stored, delivered to phones and published, from your own after they were sent"`
+	Audio    bool          `json:"audio" doc:"Replace the same numbers in recordings by silence. A recording becomes available when its transcript is made, and not at all if it cannot be made"`
 }
 
 // policy returns the policy of the settings.
 func (r Redaction) policy() redact.Policy {
-	return redact.Policy{Kinds: r.Kinds, Audio: r.Audio && len(r.Kinds) > 0}
+	return redact.Policy{Kinds: r.Kinds, Audio: r.Audio && len(r.Kinds) > 0, Messages: r.Messages && len(r.Kinds) > 0}
 }
 
 // Term is a word or a short phrase that dictionaries may lack.
@@ -104,7 +105,7 @@ func Defaults(country string) Settings {
 	return Settings{
 		Recording:   Recording{Mode: "on", Consent: "none", RetentionDays: 365},
 		Transcripts: Transcripts{RetentionDays: 183, Languages: []string{}, Vocabulary: []Term{}, LearnNames: true},
-		Redaction:   Redaction{Kinds: []redact.Kind{}, Audio: true},
+		Redaction:   Redaction{Kinds: []redact.Kind{}, Audio: true, Messages: true},
 		Outbound: Outbound{Enabled: true, AllowedCountries: []string{country}, CallsPerSecond: 5, ConcurrentCalls: 100,
 			BlockedTypes: []string{"premium_rate", "shared_cost", "personal_number", "pager", "voicemail", "satellite", "unknown"}},
 		Emergency: Emergency{Status: "not_available"},

@@ -20,6 +20,7 @@ import (
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op/optest"
+	"soniq/internal/platform/redact"
 	"soniq/internal/protocol/smpp"
 	"soniq/internal/sandbox/sandbox"
 )
@@ -60,7 +61,8 @@ func (s *fixture) start(change func(*smppserver.Config)) {
 	jobs := &job.Queue{Bus: s.bus, Clock: clock.Func(now)}
 	f := fakeDependencies{}
 	s.messages = sms.New(sms.Config{DB: s.db, Outbox: &event.Outbox{DB: s.db, Bus: s.bus, Clock: clock.Func(now)},
-		Jobs: jobs, Log: slog.New(slog.DiscardHandler), Digester: f, Numbers: f, Router: f, Users: f, Carriers: f, Contacts: f, Phones: f})
+		Jobs: jobs, Log: slog.New(slog.DiscardHandler), Digester: f, Numbers: f, Router: f, Users: f, Carriers: f, Contacts: f, Phones: f,
+		Redactions: redact.Off{}})
 	s.messages.BuiltIn["sandbox"] = sandbox.SMSCarrier{}
 	c := smppserver.Config{DB: s.db, Jobs: jobs, Messages: s.messages, Digester: f, Node: "n1", Log: slog.New(slog.DiscardHandler),
 		Numbers: f, Environments: f}

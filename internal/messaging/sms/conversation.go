@@ -40,6 +40,10 @@ type LastMessage struct {
 	At        db.Time `json:"at"`
 }
 
+func (m Message) asLast() LastMessage {
+	return LastMessage{ID: m.ID, Direction: m.Direction, Body: m.Body, At: m.CreatedAt}
+}
+
 // addToConversation adds a message to its conversation and creates it if there is none. An inbound message opens the
 // conversation again.
 func (s *Service) addToConversation(ctx context.Context, tx db.Querier, m *Message, numberID string) error {
@@ -51,7 +55,6 @@ func (s *Service) addToConversation(ctx context.Context, tx db.Querier, m *Messa
 	if err != nil {
 		return err
 	}
-	last := db.AsJSON(LastMessage{ID: m.ID, Direction: m.Direction, Body: m.Body, At: m.CreatedAt})
 	const q = `INSERT INTO conversations (org_id, id, number_id, org_number, peer_number, status, unread_count, tags, last_message,
 			last_message_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, 'open', $6, '[]', $7, $8, $8, $8)
@@ -59,7 +62,7 @@ func (s *Service) addToConversation(ctx context.Context, tx db.Querier, m *Messa
 			updated_at = $8, unread_count = conversations.unread_count + $6,
 			status = CASE WHEN $6 = 1 THEN 'open' ELSE conversations.status END
 		RETURNING id`
-	err = tx.QueryRow(ctx, q, m.org, db.NewID("thr"), db.Null(numberID), m.ownNumber(), peer, unread, last,
+	err = tx.QueryRow(ctx, q, m.org, db.NewID("thr"), db.Null(numberID), m.ownNumber(), peer, unread, db.AsJSON(m.asLast()),
 		m.CreatedAt).Scan(&m.ConversationID)
 	if err != nil {
 		return fmt.Errorf("put message into its conversation: %w", err)

@@ -11,6 +11,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/op"
+	"soniq/internal/platform/redact"
 )
 
 // fakeDependencies are the dependencies of the service: org_a has the numbers own and silent, and the user usr_1. Tests set fields before
@@ -21,6 +22,14 @@ type fakeDependencies struct {
 	outside  sms.Carrier               // the connected carrier; nil: none
 	contacts map[string]*event.Contact // of org_a by number
 	numbers  map[string][]string       // numbers of contacts of org_a
+	redacted redact.Policy             // of org_a
+}
+
+func (f *fakeDependencies) Redaction(_ context.Context, org string) (redact.Policy, error) {
+	if org != "org_a" {
+		return redact.Policy{}, nil
+	}
+	return f.redacted, nil
 }
 
 func (f *fakeDependencies) OwnNumber(_ context.Context, _ db.Querier, org, text string) (sms.OwnNumber, bool, error) {

@@ -138,7 +138,7 @@ func (s *Service) Cancel(ctx context.Context, in *OneIn) (*op.Out[Message], erro
 		m.Status = canceled
 		moved := false
 		if before == scheduled {
-			moved, err = s.changeStatus(ctx, tx, m, scheduled)
+			moved, err = s.changeStatus(ctx, tx, &m, scheduled)
 		}
 		if err == nil && moved {
 			err = s.notifyFinal(ctx, tx, m)

@@ -25,8 +25,12 @@ type Incoming struct {
 // Receive stores a message for a number of the organisation, applies a keyword in it, and enqueues its delivery to
 // the telephones of the number. If the message is stored already, it is returned unchanged.
 func (s *Service) Receive(ctx context.Context, in Incoming) (m Message, err error) {
-	// This stands before the transaction, which must be short because others wait for its lock.
+	// Both stand before the transaction, which must be short because others wait for its lock.
 	who := s.cfg.Contacts.LookupContact(ctx, in.Org, in.From)
+	policy, err := s.messageRedaction(ctx, in.Org)
+	if err != nil {
+		return m, err
+	}
 	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if m, err = s.findDuplicate(ctx, tx, in); err == nil || !db.IsNone(err) {
 			return err
@@ -42,7 +46,7 @@ func (s *Service) Receive(ctx context.Context, in Incoming) (m Message, err erro
 			in.To = n.Number
 		}
 		m = s.newIncoming(in)
-		m.Contact = who
+		m.Contact, m.Body = who, policy.Text(in.Body)
 		return s.storeIncoming(ctx, tx, in, n, &m)
 	})
 	return m, err

@@ -61,7 +61,7 @@ func (s *Service) alternative(ctx context.Context, t sendAttempt, m Message, r R
 func (s *Service) requeue(ctx context.Context, m Message, r Result, next string, tried []string) error {
 	return s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		m.Status, m.reference = queued, ""
-		moved, err := s.changeStatus(ctx, tx, m, sending)
+		moved, err := s.changeStatus(ctx, tx, &m, sending)
 		if err == nil {
 			err = s.saveParts(ctx, tx, m, r.IDs)
 		}

@@ -81,7 +81,7 @@ func (s *Service) queueDue(ctx context.Context, j job.Job) error {
 	}
 	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		m.Status = queued
-		moved, err := s.changeStatus(ctx, tx, m, scheduled)
+		moved, err := s.changeStatus(ctx, tx, &m, scheduled)
 		if err != nil || !moved {
 			return err
 		}
@@ -159,7 +159,7 @@ func (s *Service) sendQueued(ctx context.Context, t sendAttempt, m Message) erro
 
 // markSending sets a message to sending, or to failed if its recipient has opted out in the meantime.
 func (s *Service) markSending(ctx context.Context, m *Message) (begun bool, err error) {
-	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
+	err = s.cfg.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		var numberID db.Null
 		const q = `SELECT number_id FROM conversations WHERE org_id = $1 AND id = $2`
 		if err := tx.QueryRow(ctx, q, m.org, m.ConversationID).Scan(&numberID); err != nil {
@@ -173,7 +173,7 @@ func (s *Service) markSending(ctx context.Context, m *Message) (begun bool, err 
 		if out && !m.automatic {
 			m.Status, m.Error = Failed, &Fault{Code: "opted_out", Message: "the recipient opted out before the message was sent"}
 		}
-		if begun, err = s.changeStatus(ctx, tx, *m, queued); err == nil && begun {
+		if begun, err = s.changeStatus(ctx, tx, m, queued); err == nil && begun {
 			err = s.notifyFinal(ctx, tx, *m)
 		}
 		begun = begun && m.Status == sending
@@ -241,7 +241,7 @@ func (s *Service) applyResult(ctx context.Context, tx db.Querier, m *Message, fr
 	if r.Status == Delivered {
 		m.DeliveredAt = now
 	}
-	moved, err := s.changeStatus(ctx, tx, *m, from)
+	moved, err := s.changeStatus(ctx, tx, m, from)
 	if err == nil && moved {
 		err = s.notifyFinal(ctx, tx, *m)
 	}

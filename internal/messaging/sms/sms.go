@@ -10,6 +10,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
+	"soniq/internal/platform/redact"
 	"soniq/internal/platform/wiring"
 )
 
@@ -92,6 +93,8 @@ type Config struct {
 	Carriers ConnectedCarriers
 	Contacts Contacts
 	Phones   Phones
+	// Redactions has the numbers that organisations remove from the texts of messages.
+	Redactions redact.Policies
 }
 
 // Service sends, receives and stores messages. It is safe for concurrent use.

@@ -43,7 +43,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	k := &fixture{t: t, db: d, fake: f, jobs: &job.Queue{Bus: b, Clock: clock.Func(now)}}
 	k.Service = sms.New(sms.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b, Clock: clock.Func(now)},
 		Jobs: k.jobs, Log: slog.New(slog.DiscardHandler), Digester: f,
-		Numbers: f, Router: f, Users: f, Carriers: f, Contacts: f, Phones: f})
+		Numbers: f, Router: f, Users: f, Carriers: f, Contacts: f, Phones: f, Redactions: f})
 	k.BuiltIn["sandbox"] = sandbox.SMSCarrier{}
 	k.server = optest.New(t, d, append(k.Operations(), newSandbox(d, k.Service).Operations()...)...)
 	for _, org := range []string{"org_a", "org_b"} {

@@ -61,13 +61,20 @@ func updateStatus(ctx context.Context, tx db.Querier, m Message, from string) (b
 	return n == 1, err
 }
 
-// changeStatus is updateStatus, and publishes a state that no other event reports: a final one, or the end of waiting.
-func (s *Service) changeStatus(ctx context.Context, tx db.Querier, m Message, from string) (bool, error) {
-	moved, err := updateStatus(ctx, tx, m, from)
-	if err != nil || !moved || !m.Final() && from != scheduled {
+// changeStatus is updateStatus. It publishes a state that no other event reports: a final one, or the end of waiting. It redacts m and the
+// stored text if the message will not be sent again.
+func (s *Service) changeStatus(ctx context.Context, tx db.Querier, m *Message, from string) (bool, error) {
+	moved, err := updateStatus(ctx, tx, *m, from)
+	if err != nil || !moved {
 		return moved, err
 	}
-	return true, s.publishStatus(ctx, tx, m)
+	if err := s.redactOutgoing(ctx, tx, m); err != nil {
+		return true, err
+	}
+	if !m.Final() && from != scheduled {
+		return true, nil
+	}
+	return true, s.publishStatus(ctx, tx, *m)
 }
 
 // publishStatus publishes the state of a message.

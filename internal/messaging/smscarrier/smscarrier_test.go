@@ -28,6 +28,7 @@ import (
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op/optest"
+	"soniq/internal/platform/redact"
 	"soniq/internal/platform/seal"
 )
 
@@ -64,7 +65,8 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	}
 	f := fakeDependencies{h}
 	h.messages = sms.New(sms.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b},
-		Jobs: h.jobs, Log: log, Digester: keys, Numbers: f, Router: f, Users: f, Carriers: f, Contacts: f, Phones: f})
+		Jobs: h.jobs, Log: log, Digester: keys, Numbers: f, Router: f, Users: f, Carriers: f, Contacts: f, Phones: f,
+		Redactions: redact.Off{}})
 	m := h.messages
 	h.config = smscarrier.Config{DB: d, Bus: b, Orgs: orgs, Seal: keys,
 		Guard:    egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),

@@ -36,6 +36,7 @@ func (k Kind) placeholder() string { return "[" + string(k) + "]" }
 type Policy struct {
 	Kinds    []Kind
 	Audio    bool   // silence the numbers in recordings too
+	Messages bool   // remove the numbers from text messages too
 	Language string // of the speakers (BCP 47); selects the words for digits beside English and German
 }
 
