@@ -26,6 +26,7 @@ type mailboxSession struct {
 	s          *Service
 	v          *pbx.ScriptedCall
 	user       user.User
+	remote     bool // from the greeting: no call back at the expense of the organisation
 	unanswered int
 }
 
@@ -39,20 +40,25 @@ func (s *Service) OpenMailbox(ctx context.Context, v *pbx.ScriptedCall, id strin
 	}
 	l := &mailboxSession{s: s, v: v}
 	open, err := l.authenticate(ctx, id == "own" && v.Info().UserID != "")
+	return l.run(ctx, open, err)
+}
+
+// run runs the main menu if the mailbox is open and err is nil, and ends the call.
+func (l *mailboxSession) run(ctx context.Context, open bool, err error) (outcome string) {
 	if err == nil && open {
 		outcome, err = l.mainMenu(ctx)
 	}
 	switch {
-	case ctx.Err() != nil || v.Connected():
+	case ctx.Err() != nil || l.v.Connected():
 		return routing.CallerGone
 	case err != nil:
-		s.cfg.Log.Error("mailbox access failed", "call", v.Info().CallID, "user", l.user.ID, "err", err)
-		_ = s.say(ctx, v, "Sorry, something went wrong. Goodbye.")
+		l.s.cfg.Log.Error("mailbox access failed", "call", l.v.Info().CallID, "user", l.user.ID, "err", err)
+		_ = l.say(ctx, "Sorry, something went wrong. Goodbye.")
 		return routing.Ended
 	case outcome == "":
-		_ = s.say(ctx, v, "Goodbye.")
-		v.SetMissed(call.NotMissed) // the call served its purpose
-		_ = v.HangUp(ctx, "callee_hangup")
+		_ = l.say(ctx, "Goodbye.")
+		l.v.SetMissed(call.NotMissed) // the call served its purpose
+		_ = l.v.HangUp(ctx, "callee_hangup")
 		return routing.CallerGone
 	}
 	return outcome
@@ -100,12 +106,22 @@ func (l *mailboxSession) authenticateAny(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
+// askPIN asks for the PIN once. It returns what was entered, "" for nothing.
+func (l *mailboxSession) askPIN(ctx context.Context) (string, error) {
+	return l.askDigits(ctx, "Please enter your PIN, and press the hash key.", maxPINKeys)
+}
+
 // tryPIN asks for the PIN once. It returns over if there must be no further attempt.
 func (l *mailboxSession) tryPIN(ctx context.Context) (open, over bool, err error) {
-	pin, err := l.askDigits(ctx, "Please enter your PIN, and press the hash key.", maxPINKeys)
+	pin, err := l.askPIN(ctx)
 	if err != nil {
 		return false, false, err
 	}
+	return l.checkPIN(ctx, pin)
+}
+
+// checkPIN checks a PIN. It returns over if there must be no further attempt.
+func (l *mailboxSession) checkPIN(ctx context.Context, pin string) (open, over bool, err error) {
 	t := voicemail.PINAttempt{Result: voicemail.PINWrong}
 	if l.user.ID != "" {
 		if t, err = l.s.cfg.Voicemail.CheckPIN(ctx, l.user.OrgID, l.user.ID, pin); err != nil {
@@ -181,8 +197,12 @@ func (l *mailboxSession) mainMenu(ctx context.Context) (outcome string, err erro
 		if err != nil {
 			return "", err
 		}
+		count, err := l.s.cfg.Voicemail.Count(ctx, l.s.cfg.DB.Read(ctx), l.user.OrgID, l.user.ID)
+		if err != nil {
+			return "", err
+		}
 		key, err := l.askKey(ctx, fmt.Sprintf("You have %s. To hear your messages, press 1. To record your greeting, press 5. To change your PIN, press 6. To end, press hash.",
-			messageCounts(all)))
+			messageCounts(count)))
 		switch {
 		case err != nil || key == 0 || key == '#':
 			return "", err

@@ -18,21 +18,15 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// maxPlayedMessages is the number of messages that one session offers.
-const maxPlayedMessages = 100
+// maxPlayedMessages is the number of messages that are played in a row. The counts that the user hears have no limit.
+const maxPlayedMessages = 1000
 
 // maxGreeting is the longest greeting that can be recorded by telephone.
 const maxGreeting = time.Minute
 
 // messageCounts returns the numbers of new and old messages as spoken text.
-func messageCounts(all []voicemail.Voicemail) string {
-	fresh := 0
-	for _, m := range all {
-		if m.Status == voicemail.New {
-			fresh++
-		}
-	}
-	return plural(fresh, "new message") + " and " + plural(len(all)-fresh, "old message")
+func messageCounts(c voicemail.Count) string {
+	return plural(c.New, "new message") + " and " + plural(c.Old, "old message")
 }
 
 func plural(n int, what string) string {
@@ -53,7 +47,7 @@ func (l *mailboxSession) playMessages(ctx context.Context, all []voicemail.Voice
 		}
 		next := false
 		for !next {
-			key, err := l.askKey(ctx, "To hear it again, press 1. For the next message, press 2. To delete it, press 3. To call back, press 4. To go back, press star.")
+			key, err := l.askKey(ctx, l.messagePrompt())
 			switch {
 			case err != nil || key == 0 || key == '#':
 				return "", true, err
@@ -66,6 +60,15 @@ func (l *mailboxSession) playMessages(ctx context.Context, all []voicemail.Voice
 		}
 	}
 	return "", false, l.say(ctx, "There are no more messages.")
+}
+
+// messagePrompt names the keys for a message.
+func (l *mailboxSession) messagePrompt() string {
+	back := "To call back, press 4. "
+	if l.remote {
+		back = ""
+	}
+	return "To hear it again, press 1. For the next message, press 2. To delete it, press 3. " + back + "To go back, press star."
 }
 
 // handleKey executes the command of a key for a message. It returns next if the following message is to be played.
@@ -82,7 +85,9 @@ func (l *mailboxSession) handleKey(ctx context.Context, key rune, i int, m voice
 		l.v.AddEntry("mailbox.deleted", map[string]any{"voicemail_id": m.ID})
 		return "", true, l.say(ctx, "The message has been deleted.")
 	case '4':
-		outcome, err = l.callBack(ctx, m)
+		if !l.remote {
+			outcome, err = l.callBack(ctx, m)
+		}
 	}
 	return outcome, false, err
 }

@@ -41,8 +41,16 @@ func (s *Service) TakeVoicemail(ctx context.Context, v *pbx.ScriptedCall, id str
 	if w.Greeting != "" {
 		b.greeting = w.Greeting
 	}
+	hasPIN := s.hasPIN(ctx, v.Info().Org, id)
+	v.MaskKeys(hasPIN)
 	if v.SetStage(ctx, pbx.Place{Stage: "voicemail"}) != nil || s.playGreeting(ctx, v, b) != nil {
 		return routing.CallerGone
+	}
+	if hasPIN {
+		if outcome, opened := s.openFromGreeting(ctx, v, id); opened {
+			return outcome
+		}
+		v.MaskKeys(false)
 	}
 	longest := w.MaxMessage
 	if longest <= 0 {
