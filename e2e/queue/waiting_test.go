@@ -102,3 +102,28 @@ func TestWaiting_PositionAnnounced(t *testing.T) {
 	}
 	v.Line.HangUp()
 }
+
+// TestAnswer_DuringAnnouncement lets an agent answer while the caller hears a long announcement. It ends, and both hear each other at once.
+//
+// https://github.com/signalwire/freeswitch/issues/1148
+// https://github.com/signalwire/freeswitch/pull/1170
+func TestAnswer_DuringAnnouncement(t *testing.T) {
+	t.Parallel()
+	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
+	o.Ada = o.AddUser("Ada")
+	o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
+	id := o.AddQueue(map[string]any{"music_audio_id": o.UploadTone(2000, 5*time.Second),
+		"announce": map[string]any{"audio_id": o.UploadTone(1300, 60*time.Second), "every_seconds": 60}}, o.Ada)
+	o.SetPresence(o.Ada, "away")
+	v := o.CallIn(addQueueCarrier(o.Org, id), "+12125550111")
+	announced := v.WaitTone(0, 1300)
+	o.SetPresence(o.Ada, "available")
+	o.AdaPhone.Wait("CALL_INCOMING", "")
+	v.WaitTone(announced, 1300) // it goes on while the agent rings
+	ada := o.AdaPhone.Mark()
+	o.AdaPhone.Do("accept", "")
+	both := v.WaitTone(announced, fixture.AdaTone)
+	fixture.HearsNot(t, "the caller after the answer", v.Since(both, 2*time.Second), 1300, 0)
+	fixture.Hears(t, "the agent", o.AdaPhone.Since(ada, 2*time.Second), fixture.CallerTone, time.Second)
+	v.Line.HangUp()
+}
