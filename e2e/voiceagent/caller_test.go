@@ -73,14 +73,18 @@ func (x *speakingCaller) say(pcm []int16) (ended time.Time) {
 }
 
 // ask speaks, and waits until a tone answers. If the agent asks the caller to repeat, because a busy machine garbled the
-// words, it says them again. It returns a mark and how often it did.
+// words, it says them again. It returns a mark and how often it did. The mark is -1 if the agent handed over instead, because the words
+// were garbled repeatedly.
 func (x *speakingCaller) ask(mark int, pcm []int16, answer float64) (at, again int) {
 	x.T.Helper()
 	for {
 		x.say(pcm)
-		at, heard := x.WaitAnyTone(mark, answer, fixture.OtherSpeechTone)
-		if heard == answer {
+		at, heard := x.WaitAnyTone(mark, answer, fixture.OtherSpeechTone, fixture.HandoffTone)
+		switch heard {
+		case answer:
 			return at, again
+		case fixture.HandoffTone:
+			return -1, again
 		}
 		if again++; again > 3 {
 			x.T.Fatal("the agent did not understand it four times")

@@ -1,6 +1,7 @@
 package voiceagent
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,6 +71,31 @@ A: We are open from nine to five.
 Q: Where can I park? | parking
 A: There is free parking behind the house, for all of our patients, the whole day, every day of the week, and also in the evening.`
 
+// threeQuestions is the result of askThreeQuestions.
+type threeQuestions struct {
+	at       int // mark of the handoff; -1 if the agent handed over before
+	repeated [3]int
+	spoke    time.Duration // of the interrupted answer
+}
+
+// askThreeQuestions asks the agent of faq for its hours and for parking, and interrupts the answer, which takes five seconds, to ask for a
+// person.
+func askThreeQuestions(v *speakingCaller) (x threeQuestions) {
+	v.T.Helper()
+	say := func(words string) []int16 { return trimmed(fixture.Synthesize(v.T, "rms", words)) }
+	at := v.waitSilence(v.WaitTone(v.WaitTone(0, fixture.DisclosureTone), fixture.AgentGreetingTone))
+	if x.at, x.repeated[0] = v.ask(at, say("What are your opening hours?"), fixture.AnswerTone); x.at < 0 {
+		return x
+	}
+	if x.at, x.repeated[1] = v.ask(v.waitSilence(x.at), say("Where can I park?"), fixture.SecondTone); x.at < 0 {
+		return x
+	}
+	answered := x.at
+	x.at, x.repeated[2] = v.ask(answered, say("I want to speak to a person please."), fixture.HandoffTone)
+	x.spoke = fixture.ToneDuration(v.Since(answered, fixture.SampleDuration(x.at-answered)), fixture.SecondTone)
+	return x
+}
+
 // A caller talks to the scripted agent. It identifies itself as an agent, answers, is interrupted, and hands over.
 func TestScripted_AnswersAndHandsOver(t *testing.T) {
 	t.Parallel()
@@ -80,22 +106,26 @@ func TestScripted_AnswersAndHandsOver(t *testing.T) {
 		o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
 		way := addAgentCarrier(o, map[string]any{"instructions": faq, "handoff": "user:" + o.Bob.ID})
 
-		v := callInSpeaking(o.Org, way, "+12125550101")
-		at := v.WaitTone(0, fixture.DisclosureTone)
-		at = v.waitSilence(v.WaitTone(at, fixture.AgentGreetingTone))
-		at, first := v.ask(at, trimmed(fixture.Synthesize(t, "rms", "What are your opening hours?")), fixture.AnswerTone)
-		at, second := v.ask(v.waitSilence(at), trimmed(fixture.Synthesize(t, "rms", "Where can I park?")), fixture.SecondTone)
-		answered := at
-		// The caller interrupts the answer, which takes five seconds.
-		at, third := v.ask(at, trimmed(fixture.Synthesize(t, "rms", "I want to speak to a person please.")), fixture.HandoffTone)
-		spoke := fixture.ToneDuration(v.Since(answered, fixture.SampleDuration(at-answered)), fixture.SecondTone)
-		if third == 0 && spoke > 4*time.Second {
-			t.Errorf("the agent spoke on for %s when it was interrupted", spoke)
+		from, v, x := "", (*speakingCaller)(nil), threeQuestions{at: -1}
+		for i := 0; x.at < 0 && i < 3; i++ { // again if a busy machine garbled words repeatedly, so that the agent handed over
+			from = fmt.Sprintf("+1212555010%d", 1+i)
+			v = callInSpeaking(o.Org, way, from)
+			if x = askThreeQuestions(v); x.at < 0 {
+				v.Line.HangUp()
+			}
 		}
+		if x.at < 0 {
+			t.Fatal("the agent handed over before it was asked for a person, in three calls")
+		}
+		first, second, third := x.repeated[0], x.repeated[1], x.repeated[2]
+		if third == 0 && x.spoke > 4*time.Second {
+			t.Errorf("the agent spoke on for %s when it was interrupted", x.spoke)
+		}
+		at := x.at
 		v.WaitTone(at, fixture.BobTone)
 		v.Line.HangUp()
 
-		r := o.CDR("+12125550101")
+		r := o.CDR(from)
 		got, steps, timeline := o.FlowPath(r.CallID, "agent:answered")
 		if got != "agent:answered" || r.Agent == nil || r.Agent.ID != o.Bob.ID {
 			t.Fatalf("way %s %+v; %s", got, steps, timeline)
