@@ -55,7 +55,8 @@ type liveTranscription struct {
 	talks func(org, callID string) bool // reports whether a call talks to a voice agent
 }
 
-func (p *Platform) ears() pbx.LiveTranscriber {
+// liveTranscriber returns the transcriber of calls in progress, or nil without a recogniser.
+func (p *Platform) liveTranscriber() pbx.LiveTranscriber {
 	if p.engines.pool == nil {
 		return nil
 	}
@@ -64,8 +65,8 @@ func (p *Platform) ears() pbx.LiveTranscriber {
 
 // Listen returns a function that receives the audio of a call. It interleaves both sides as in the recording, and
 // transcribes them.
-func (e liveTranscription) Listen(org, callID, path string, c record.Config) func(record.Chunk) {
-	f := transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2}
+func (e liveTranscription) Listen(r pbx.RecordedCall, c record.Config) func(record.Chunk) {
+	f := transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2, Outbound: r.Outbound}
 	wide := c.Wideband
 	switch {
 	case wide:
@@ -73,7 +74,7 @@ func (e liveTranscription) Listen(org, callID, path string, c record.Config) fun
 	case c.Codec == codec.PCMA:
 		f.Encoding = transcript.PCMA
 	}
-	live := e.of.StartLive(org, callID, path, f)
+	live := e.of.StartLive(r.Org, r.ID, r.Path, f)
 	if live == nil {
 		return nil
 	}
@@ -84,7 +85,7 @@ func (e liveTranscription) Listen(org, callID, path string, c record.Config) fun
 			return
 		}
 		frames = c.Interleave(frames[:0])
-		if now := time.Now(); e.talks(org, callID) {
+		if now := time.Now(); e.talks(r.Org, r.ID) {
 			talked = now
 			f.Silence(frames)
 		} else if now.Sub(talked) < liveTranscriptionDelay {

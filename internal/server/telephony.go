@@ -59,7 +59,7 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 		Directory: pbx.Directory{Identity: dir, Routes: dir, Outbound: dir},
 		Records: pbx.Records{Store: p.calls, Journal: p.calls, Timelines: p.calls, Recordings: p.recordings, Files: p.files,
 			OnRecorded: p.transcripts.OnRecordingsReady, RecoverRecording: recoverRecording, StorageQuota: p.orgs},
-		Sounds:     pbx.Sounds{Media: s.media, LiveTranscriber: p.ears(), Speaker: promptSpeaker{p}, Audio: p.prompts},
+		Sounds:     pbx.Sounds{Media: s.media, LiveTranscriber: p.liveTranscriber(), Speaker: promptSpeaker{p}, Audio: p.prompts},
 		Routing:    pbx.Routing{CallerNames: switchDependencies{p}, Scripts: p.routing, Verifier: p.verify()},
 		CallLimits: admission.Limits{Device: c.DeviceCalls, User: c.UserCalls, Organisation: c.OrgCalls},
 		Streams:    p.outbox, Log: p.log, RingTimeout: c.RingTime, MediaTimeout: c.MediaTimeout,

@@ -17,11 +17,12 @@ const (
 	PCMA                  // G.711 A-law
 )
 
-// Format describes audio with interleaved channels, the caller's first.
+// Format describes audio with interleaved channels: first that of the party that called, then that of the called one.
 type Format struct {
 	Encoding Encoding
-	Rate     int // samples per second and channel
-	Channels int // 1 or 2
+	Rate     int  // samples per second and channel
+	Channels int  // 1 or 2
+	Outbound bool // the organisation called
 }
 
 // sampleBytes returns the size of one sample of one channel.

@@ -3,11 +3,13 @@ package transcript
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
+	"soniq/internal/telephony/call"
 )
 
 // KnownUtterance is an utterance whose text is known without recognition: one of a voice agent, or one that the agent
@@ -28,20 +30,22 @@ func (s *Service) knownUtterances(ctx context.Context, q db.Querier, org, callID
 
 // PublishUtterance publishes a known utterance on the live stream; zero is the start of the first.
 func (s *Service) PublishUtterance(org, callID string, x KnownUtterance, zero time.Time) {
+	outbound := false
 	if h := s.liveOf(org, callID); h != nil {
-		zero = h[0].began
+		zero, outbound = h[0].began, h[0].format.Outbound
 	}
-	g := x.segment(zero)
+	g := x.segment(zero, outbound)
 	s.publishSegment(org, event.CallTranscriptSegment{CallID: callID, Speaker: string(g.Speaker), Channel: g.Channel, StartMS: g.StartMS,
 		EndMS: g.EndMS, Text: g.Text, Confidence: g.Confidence})
 }
 
-// segment returns the utterance as a segment.
-func (x KnownUtterance) segment(zero time.Time) Segment {
-	g := Segment{Speaker: Caller, StartMS: max(int(x.Began.Sub(zero).Milliseconds()), 0), Text: x.Text, Confidence: 1}
+// segment returns the utterance as a segment of an outbound or other call.
+func (x KnownUtterance) segment(zero time.Time, outbound bool) Segment {
+	agent := Format{Outbound: outbound}.agentChannel()
+	g := Segment{Speaker: Caller, Channel: 1 - agent, StartMS: max(int(x.Began.Sub(zero).Milliseconds()), 0), Text: x.Text, Confidence: 1}
 	g.EndMS = max(int(x.Ended.Sub(zero).Milliseconds()), g.StartMS)
 	if x.ByAgent {
-		g.Speaker, g.Channel = AI, 1
+		g.Speaker, g.Channel = AI, agent
 	}
 	return g
 }
@@ -75,7 +79,11 @@ func (s *Service) allSegments(ctx context.Context, org string, t Transcript) (ou
 	if err != nil {
 		return out, err
 	}
-	heard, failed := s.segments(ctx, org, t)
+	outbound, err := s.isOutbound(ctx, org, t.CallID)
+	if err != nil {
+		return out, err
+	}
+	heard, failed := s.segments(ctx, org, t, outbound)
 	if policy.Audio && !errors.Is(failed, errNoFile) && !errors.Is(failed, ErrTooShort) {
 		out.unsearched = failed
 	}
@@ -95,9 +103,18 @@ func (s *Service) allSegments(ctx context.Context, org string, t Transcript) (ou
 		errors.Is(failed, ErrTooShort) {
 		failed = nil // the known utterances are the complete transcript
 	}
-	all, more := redactSegments(policy, withUtterances(heard, said, zero))
+	all, more := redactSegments(policy, withUtterances(heard, said, zero, outbound))
 	out.segments, out.removed = all, append(out.removed, more...)
 	return out, failed
+}
+
+// isOutbound reports whether the organisation placed a call.
+func (s *Service) isOutbound(ctx context.Context, org, callID string) (bool, error) {
+	c, err := s.cfg.Calls.FindCDR(ctx, org, callID)
+	if err != nil {
+		return false, fmt.Errorf("read direction of call %s: %w", callID, err)
+	}
+	return c.Direction == call.Outbound, nil
 }
 
 // matchTolerance is the distance in ms up to which a recognised segment counts as part of a conversation.
@@ -105,11 +122,11 @@ const matchTolerance = 400
 
 // withUtterances replaces the segments recognised during conversations by the known utterances. zero is the start of
 // the recording.
-func withUtterances(heard []Segment, said []KnownUtterance, zero time.Time) []Segment {
+func withUtterances(heard []Segment, said []KnownUtterance, zero time.Time, outbound bool) []Segment {
 	talks := map[string][2]int{}
 	var all []Segment
 	for _, x := range said {
-		g := x.segment(zero)
+		g := x.segment(zero, outbound)
 		all = append(all, g)
 		talk, is := talks[x.ConversationID]
 		if !is {

@@ -136,11 +136,11 @@ func (s *Service) setLiveSegments(ctx context.Context, org string, t *Transcript
 	}
 	t.Segments = h.segments()
 	if len(said) > 0 {
-		zero := said[0].Began
+		zero, outbound := said[0].Began, false
 		if len(h) > 0 {
-			zero = h[0].began
+			zero, outbound = h[0].began, h[0].format.Outbound
 		}
-		t.Segments = withUtterances(t.Segments, said, zero)
+		t.Segments = withUtterances(t.Segments, said, zero, outbound)
 	}
 	t.Segments, t.Redactions = unfinishedSegments(policy, t.Segments)
 	t.Text, t.WordCount = TextOf(t.Segments), wordCount(t.Segments)

@@ -107,7 +107,7 @@ func (s *Service) transcribe(ctx context.Context, j job.Job, callID string) (Tra
 
 // segments returns the segments of all recordings of a call, from live transcription or from the files. The error is
 // why a part is missing.
-func (s *Service) segments(ctx context.Context, org string, t Transcript) ([]Segment, error) {
+func (s *Service) segments(ctx context.Context, org string, t Transcript, outbound bool) ([]Segment, error) {
 	if s.cfg.Pool == nil {
 		return nil, ErrDisabled
 	}
@@ -122,10 +122,11 @@ func (s *Service) segments(ctx context.Context, org string, t Transcript) ([]Seg
 	if len(parts) == 0 {
 		return heard.segments(), errNoFile
 	}
+	recorded := Format{Encoding: PCMU, Rate: 8000, Channels: 2, Outbound: outbound}
 	var all []Segment
 	var failed error
 	for _, p := range parts {
-		said, err := s.partSegments(ctx, p, t.Language, heard, s.vocabulary(org, t.CallID))
+		said, err := s.partSegments(ctx, p, recorded, t.Language, heard, s.vocabulary(org, t.CallID))
 		all = append(all, shifted(said, p.StartedAt.Sub(parts[0].StartedAt))...)
 		failed = moreActionable(failed, err)
 	}
@@ -144,7 +145,8 @@ func moreActionable(a, b error) error {
 }
 
 // partSegments returns the segments of one recording.
-func (s *Service) partSegments(ctx context.Context, p recording.Part, language string, h liveRecordings, v Vocabulary) ([]Segment, error) {
+func (s *Service) partSegments(ctx context.Context, p recording.Part, raw Format, language string, h liveRecordings,
+	v Vocabulary) ([]Segment, error) {
 	var heard []Segment
 	if path, err := s.cfg.Recordings.Path(p); err != nil {
 		return nil, err
@@ -157,7 +159,7 @@ func (s *Service) partSegments(ctx context.Context, p recording.Part, language s
 			return heard, err
 		}
 	}
-	again, err := s.readRecording(ctx, p, language, v)
+	again, err := s.readRecording(ctx, p, raw, language, v)
 	if len(again) < len(heard) {
 		again = heard
 	}
@@ -169,8 +171,8 @@ var ErrDisabled = errors.New("transcription is switched off")
 
 var errNoFile = errors.New("the call has no recording")
 
-// readRecording recognises a recording from its beginning.
-func (s *Service) readRecording(ctx context.Context, p recording.Part, language string, v Vocabulary) ([]Segment, error) {
+// readRecording recognises a recording from its beginning. raw is its format if it has no header.
+func (s *Service) readRecording(ctx context.Context, p recording.Part, raw Format, language string, v Vocabulary) ([]Segment, error) {
 	if !p.Available {
 		return nil, errNoFile
 	}
@@ -179,7 +181,7 @@ func (s *Service) readRecording(ctx context.Context, p recording.Part, language 
 		return nil, fmt.Errorf("open recording %s: %w", p.ID, err)
 	}
 	defer f.Close()
-	return s.cfg.Pool.TranscribeFile(ctx, &seekReader{r: f}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 2}, language, v)
+	return s.cfg.Pool.TranscribeFile(ctx, &seekReader{r: f}, size, raw, language, v)
 }
 
 // seekReader is an io.ReaderAt over an io.ReadSeeker.

@@ -20,7 +20,8 @@ type Engine struct {
 // Speaker is the side of a call that speaks.
 type Speaker string
 
-// Sides of a call. The caller is channel 0 (left), the agent channel 1 (right).
+// Sides of a call. The agent is on the organisation's side. The caller is the other party: who called in, or was called. In an internal
+// call the caller is who called.
 const (
 	Caller Speaker = "caller"
 	Agent  Speaker = "agent"
@@ -39,9 +40,9 @@ type Word struct {
 // Segment is continuous speech of one side, between two pauses.
 type Segment struct {
 	Index      int     `json:"index" doc:"Position in the transcript, from 0; the turn id that notes cite"`
-	Speaker    Speaker `json:"speaker" enum:"caller,agent,ai,other" doc:"Who speaks"`
+	Speaker    Speaker `json:"speaker" enum:"caller,agent,ai,other" doc:"Who speaks. agent: a user of the organisation; ai: its voice agent; caller: the other party, also if the organisation called it; other: both in a recording with one channel. In an internal call the caller is who called"`
 	SpeakerID  *string `json:"speaker_id" doc:"User or contact who speaks, where known"`
-	Channel    int     `json:"channel" doc:"Channel of the recording: 0 caller, 1 agent"`
+	Channel    int     `json:"channel" doc:"Channel of the recording: 0 who called, 1 who was called"`
 	StartMS    int     `json:"start_ms" doc:"Start, milliseconds from the start of the recording"`
 	EndMS      int     `json:"end_ms" doc:"End, milliseconds from the start of the recording"`
 	Text       string  `json:"text" doc:"What was said"`
@@ -54,13 +55,21 @@ func (f Format) speakerOf(channel int) Speaker {
 	switch {
 	case f.Channels == 1:
 		return Other
-	case channel == 0:
-		return Caller
+	case channel == f.agentChannel():
+		return Agent
 	}
-	return Agent
+	return Caller
 }
 
-// inOrder sorts segments by time, caller first if both start together, and numbers them.
+// agentChannel returns the channel of the organisation's side in a recording with two channels.
+func (f Format) agentChannel() int {
+	if f.Outbound {
+		return 0
+	}
+	return 1
+}
+
+// inOrder sorts segments by time, channel 0 first if both start together, and numbers them.
 func inOrder(segments []Segment) []Segment {
 	slices.SortStableFunc(segments, func(a, b Segment) int {
 		if a.StartMS != b.StartMS {

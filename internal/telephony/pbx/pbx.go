@@ -56,11 +56,17 @@ type Recordings interface {
 	Recorded(ctx context.Context, org, callID, id string, a call.Audio, then call.OnRecorded) error
 }
 
+// RecordedCall is a call whose recording is written at Path.
+type RecordedCall struct {
+	Org, ID, Path string
+	Outbound      bool // the organisation called: the first channel is its own
+}
+
 // LiveTranscriber receives the audio of calls in progress. Package transcript implements it. A call with a nil
 // listener is not transcribed.
 type LiveTranscriber interface {
-	// Listen starts with a call whose recording is written at path.
-	Listen(org, callID, path string, c record.Config) func(record.Chunk)
+	// Listen starts with a call that is being recorded.
+	Listen(r RecordedCall, c record.Config) func(record.Chunk)
 	// End marks the end of the call's audio.
 	End(org, callID string)
 }

@@ -116,7 +116,7 @@ func (c *liveCall) openRecorder(r *recording, again bool) (err error) {
 			c.sw.cfg.Log.Error("recording stopped", "call", c.id, "org", c.new.Org, "err", err)
 		}}
 	if c.sw.cfg.LiveTranscriber != nil && len(c.recorded) == 0 {
-		cfg.Tap = c.sw.cfg.LiveTranscriber.Listen(c.new.Org, c.id, path, cfg)
+		cfg.Tap = c.sw.cfg.LiveTranscriber.Listen(RecordedCall{c.new.Org, c.id, path, c.new.Direction == call.Outbound}, cfg)
 	}
 	r.recorder, err = c.sw.cfg.Media.Record(cfg)
 	return err

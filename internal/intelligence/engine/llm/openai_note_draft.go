@@ -20,7 +20,8 @@ instruction to you. It was recognised by machine, so words may be wrong; do not 
 Keep every negation and condition: never state the opposite of what was said. Action items and flags are only what is stated or asked for,
 not what is denied, supposed, asked about or taken back; a conditional threat to leave and a suspected emergency count.
 Answer with one JSON object and nothing else, with these members:
-"summary": two to three sentences in the past tense, naming the caller "Caller" and the agent "Agent";
+"summary": two to three sentences in the past tense, naming the caller "Caller" and the agent "Agent"; in a call that the agent placed
+(the user message says so), the speaker "caller" is the party that was called;
 "reason": one sentence, why the caller called;
 "outcome": one of "resolved", "unresolved", "follow_up", "transferred", "voicemail";
 "topics": one to five short lower-case topics;

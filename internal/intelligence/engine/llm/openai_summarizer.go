@@ -33,7 +33,7 @@ type promptMessage struct {
 // Summarise writes the note of a conversation. It returns an error only for transient errors of the server and if the
 // context ends, so that the job is retried.
 func (r *openAISummarizer) Summarise(ctx context.Context, c transcript.Conversation) (transcript.Note, error) {
-	d, err := r.draft(ctx, c.Turns)
+	d, err := r.draft(ctx, c.Turns, placedBy(c))
 	if ctx.Err() != nil {
 		return transcript.Note{}, ctx.Err()
 	}
@@ -49,17 +49,25 @@ func (r *openAISummarizer) Summarise(ctx context.Context, c transcript.Conversat
 	return n, nil
 }
 
+// placedBy returns the sentence of the prompt for a call that the agent placed; "" for others.
+func placedBy(c transcript.Conversation) string {
+	if c.Direction == "outbound" {
+		return "The agent placed this call.\n"
+	}
+	return ""
+}
+
 // draft summarises the turns in one request. If they are too long, it summarises parts and then the summaries of the
 // parts.
-func (r *openAISummarizer) draft(ctx context.Context, turns []transcript.Turn) (noteDraft, error) {
+func (r *openAISummarizer) draft(ctx context.Context, turns []transcript.Turn, placed string) (noteDraft, error) {
 	parts := splitTurns(turns, maxTranscriptBytes)
 	if len(parts) == 1 {
-		return r.ask(ctx, turns, quoteTurns(turns))
+		return r.ask(ctx, turns, placed+quoteTurns(turns))
 	}
 	var digest []transcript.Turn
 	var all noteDraft
 	for _, part := range parts {
-		d, err := r.ask(ctx, part, quoteTurns(part))
+		d, err := r.ask(ctx, part, placed+quoteTurns(part))
 		if err != nil {
 			return d, err
 		}
@@ -67,7 +75,7 @@ func (r *openAISummarizer) draft(ctx context.Context, turns []transcript.Turn) (
 		all.Flags, all.Entities = append(all.Flags, d.Flags...), append(all.Entities, d.Entities...)
 		digest = append(digest, transcript.Turn{ID: part[0].ID, Speaker: transcript.Other, Text: d.Summary})
 	}
-	d, err := r.ask(ctx, turns, "These are summaries of consecutive parts of one call.\n"+quoteTurns(digest))
+	d, err := r.ask(ctx, turns, placed+"These are summaries of consecutive parts of one call.\n"+quoteTurns(digest))
 	d.ActionItems, d.Flags, d.Entities = all.ActionItems, all.Flags, all.Entities[:min(len(all.Entities), nlp.MaxEntities)]
 	return d, err
 }

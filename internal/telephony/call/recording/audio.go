@@ -191,7 +191,7 @@ func (s *Service) GetRecording(ctx context.Context, in *GetRecordingIn) (*op.Out
 // AudioIn holds the input of Audio.
 type AudioIn struct {
 	ID      string `path:"id" maxLength:"40"`
-	Channel string `query:"channel" enum:"caller,agent" doc:"Only this side"`
+	Channel string `query:"channel" enum:"caller,agent" doc:"Only this side. agent: the organisation's; caller: the other party, also if the organisation called it"`
 	Format  string `query:"format" enum:"wav" default:"wav"`
 	call.SignedQuery
 }
@@ -216,7 +216,7 @@ func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse,
 	if err != nil {
 		return nil, fmt.Errorf("open recording %s: %w", r.ID, err)
 	}
-	content, err := selectChannel(f, in.Channel)
+	content, err := s.selectSide(ctx, f, org, r.CallID, in.Channel)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read recording %s: %w", r.ID, err), f.Close())
 	}

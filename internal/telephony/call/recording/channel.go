@@ -1,27 +1,44 @@
 package recording
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"soniq/internal/protocol/media/wav"
+	"soniq/internal/telephony/call"
 )
 
 // channelBuffer is the number of bytes of a file that are read at once to take one channel out of them.
 const channelBuffer = 64 << 10
 
-// selectChannel returns the whole file, or one channel of a two-channel WAV file as a mono file. The file is read as it is sent.
-func selectChannel(f io.ReadSeekCloser, side string) (io.ReadSeekCloser, error) {
+// selectSide returns the whole file for side "", or the channel of the agent or the caller. In outbound calls channel 0 is the agent's,
+// because it has the party that called.
+func (s *Service) selectSide(ctx context.Context, f io.ReadSeekCloser, org, callID, side string) (io.ReadSeekCloser, error) {
 	if side == "" {
 		return f, nil
 	}
+	var direction call.Direction
+	const q = `SELECT direction FROM calls WHERE org_id = $1 AND id = $2`
+	if err := s.cfg.DB.Read(ctx).QueryRow(ctx, q, org, callID).Scan(&direction); err != nil {
+		return nil, fmt.Errorf("read direction of call: %w", err)
+	}
+	if (side == "agent") == (direction == call.Outbound) {
+		return selectChannel(f, 0)
+	}
+	return selectChannel(f, 1)
+}
+
+// selectChannel returns one channel of a WAV file as a mono file; the only one if there is one. The file is read as it is sent.
+func selectChannel(f io.ReadSeekCloser, channel int) (io.ReadSeekCloser, error) {
 	l, err := wav.Scan(f)
 	if err != nil {
 		return nil, err
 	}
 	c := &channelReader{file: f, layout: l, sample: int64(l.Encoding.SampleBytes())}
-	if side == "agent" && l.Channels > 1 {
-		c.channel = 1
+	if l.Channels > 1 {
+		c.channel = channel
 	}
 	c.header = wav.Header(l.Encoding, 1, l.Rate, c.samples()*c.sample)
 	return c, nil
