@@ -186,3 +186,38 @@ func TestConsole_WarnsOfBadSound(t *testing.T) {
 	desk.Wait("CALL_CLOSED", "")
 	p.faultless()
 }
+
+// A call rings while the page loses its network. It rings on when the network is back, and can be answered. If the caller gave up
+// meanwhile, it is not shown any more.
+//
+// https://github.com/NethServer/dev/issues/7753
+func TestConsole_RingsWhileNetworkIsLost(t *testing.T) {
+	t.Parallel()
+	limit.Budget(t, 90*time.Second, "a browser loses its network twice")
+	office := newOffice(t)
+	carol := office.AddUser("Carol")
+	desk := office.Phone(carol, fixture.CarolTone, rig.PhoneOptions{})
+	p, _, _ := deskWithPhone(office)
+	extension := p.extension(office)
+	desk.Do("dial", extension)
+	p.has("button", "Answer")
+	p.offline(true)
+	p.has("button", "Phone not reachable")
+	desk.Do("hangup", "")
+	desk.Wait("CALL_CLOSED", "")
+	p.offline(false)
+	p.has("button", "Phone ready")
+	p.hasNot("button", "Answer")
+
+	desk.Do("dial", extension)
+	p.has("button", "Answer")
+	p.offline(true)
+	p.has("button", "Phone not reachable")
+	p.offline(false)
+	p.has("button", "Phone ready")
+	p.click("button", "Answer")
+	p.has("button", "Mute")
+	p.hearsOnly("after the network was lost", fixture.CarolTone)
+	p.click("button", "Hang up")
+	desk.Wait("CALL_CLOSED", "")
+}

@@ -114,9 +114,14 @@ func TestHold_FromPhone(t *testing.T) {
 			t.Errorf("leg of the %v is held by %v", leg["role"], leg["held_by"])
 		}
 	}
-	fixture.LetCallRun(t, 3*time.Second)
+	music := caller.Since(caller.Mark(), 3*time.Second)
+	fixture.HearsNot(t, "Ada, held,", music, 1000, time.Second) // the music has such tones for moments
+	if db := fixture.Loudness(music); db < -40 {
+		t.Errorf("Ada, held, hears music of %.0f dBFS", db)
+	}
 	callee.Do("resume", "")
 	office.LiveCall(func(c map[string]any) bool { return c["status"] == "in_progress" })
+	fixture.Hears(t, "Ada, resumed,", caller.Since(caller.Mark(), 1500*time.Millisecond), 1000, time.Second)
 	fixture.LetCallRun(t, 2*time.Second)
 	callee.Do("hold", "") // and hung up while held
 	office.LiveCall(func(c map[string]any) bool { return c["status"] == "on_hold" })
@@ -129,7 +134,7 @@ func TestHold_FromPhone(t *testing.T) {
 	// A telephone records received audio only until it is first held, so the test examines the server's recording.
 	both := office.RecordingAudio(office.Recording(r.CallID).ID, "").PCM
 	fixture.Hears(t, "Bob", both[0], 440, 3500*time.Millisecond)
-	fixture.HearsNot(t, "Bob, holding,", both[0], 440, 5*time.Second)
+	fixture.HearsNot(t, "Bob, holding,", both[0], 440, 6500*time.Millisecond) // of 9 s, 3 of which were on hold
 }
 
 func TestHold_RefusedByPhone(t *testing.T) {

@@ -22,6 +22,34 @@ func TestConference_AddAndRemoveParticipant(t *testing.T) {
 	o.HearsOnly("Bob", o.BobPhone, fixture.AdaTone)
 }
 
+// TestConference_OnePartyHolds lets the phone of each party hold a conference in turn. The others go on talking, without music.
+//
+// https://github.com/jitsi/jigasi/issues/248
+// https://github.com/signalwire/freeswitch/issues/796
+func TestConference_OnePartyHolds(t *testing.T) {
+	t.Parallel()
+	for i, name := range []string{"caller", "callee", "participant"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}))
+			path := o.ConnectCall()
+			o.Want(201, "POST", path+"/participants", map[string]any{"to": o.Carol.Extension}, nil)
+			o.CarolPhone.Wait("CALL_ESTABLISHED", "")
+			o.HearsOnly("Ada", o.AdaPhone, fixture.BobTone, fixture.CarolTone)
+			phones := []*rig.Phone{o.AdaPhone, o.BobPhone, o.CarolPhone}
+			tones := []float64{fixture.AdaTone, fixture.BobTone, fixture.CarolTone}
+			one, two := (i+1)%3, (i+2)%3
+			phones[i].Do("hold", "")
+			o.LiveCall(func(c map[string]any) bool { return c["status"] == "on_hold" })
+			o.HearsOnly("one who is not held", phones[one], tones[two])
+			o.HearsOnly("the other who is not held", phones[two], tones[one])
+			phones[i].Do("resume", "")
+			o.LiveCall(func(c map[string]any) bool { return c["status"] == "in_progress" })
+			o.HearsOnly("one after the hold", phones[one], tones[two], tones[i])
+		})
+	}
+}
+
 func TestConference_RespondAsync(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))

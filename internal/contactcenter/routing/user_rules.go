@@ -67,7 +67,7 @@ func (h userRouting) route(ctx context.Context) (outcome string) {
 
 // ring rings the user's phones, all at once or in order.
 func (h userRouting) ring(ctx context.Context) (outcome string) {
-	o := pbx.RingOptions{Timeout: h.options.RingTimeout, InOrder: h.u.RingStrategy == "in_order"}
+	o := pbx.RingOptions{Timeout: h.options.RingTimeout, InOrder: h.u.RingStrategy == "in_order", AwaitReconnect: true}
 	switch {
 	case o.Timeout != 0:
 	case o.InOrder:

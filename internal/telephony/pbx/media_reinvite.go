@@ -16,8 +16,8 @@ import (
 const reinviteTimeout = 8 * time.Second
 
 // reinvite handles an offer in a dialog. A session refresh and changes that concern only this leg are answered
-// locally. In a two-party call, hold, resume or a changed address is relayed and answered with the other side's
-// answer.
+// locally. In a two-party call a changed address is relayed and answered with the other side's answer. So are hold and resume of a trunk,
+// whose network plays the music. If a phone of a user holds, the other side is not asked: it hears our music.
 func (c *liveCall) reinvite(ctx context.Context, l *leg, e sip.Reinvite) {
 	peer := c.other(l)
 	switch {
@@ -31,7 +31,7 @@ func (c *liveCall) reinvite(ctx context.Context, l *leg, e sip.Reinvite) {
 		e.Respond(200, l.session.Offer(l.session.LocalMedia()))
 	case l.session.IsRefresh(e.SDP):
 		e.Respond(200, l.session.LocalBody())
-	case c.canRelayOffer(l, peer):
+	case c.canRelayOffer(l, peer) && !c.isHoldOfUser(l, e.SDP):
 		c.relayOffer(l, peer, e)
 	default:
 		c.answerLocally(ctx, l, e)
@@ -56,6 +56,15 @@ func (c *liveCall) refreshed(ctx context.Context, l *leg, e sip.Refreshed) {
 func (c *liveCall) canRelayOffer(l, peer *leg) bool {
 	return peer.up() && c.mixer == nil && c.transfer == nil && !l.isolated && !peer.isolated && !l.heldAPI && !peer.heldAPI &&
 		!l.session.Secure() && !peer.session.Secure() && l.codec() == peer.codec()
+}
+
+// isHoldOfUser reports whether an offer is the hold or the resume of a user's phone. In emergency calls nothing is played instead of audio.
+func (c *liveCall) isHoldOfUser(l *leg, offer []byte) bool {
+	if l.caller.UserID == "" || c.isEmergency() {
+		return false
+	}
+	d, err := sdp.ParseOffer(offer)
+	return l.heldPeer || err == nil && d.Held()
 }
 
 // answerLocally answers an offer with the leg's current media in the requested direction.
@@ -248,6 +257,7 @@ func (c *liveCall) recordHold(ctx context.Context, l *leg) {
 	}
 	l.heldPeer, l.dirty = remote.Held(), true
 	c.countHold()
+	c.wireMedia()
 	c.change(ctx, c.holdEvent(l, l.heldPeer, "peer"))
 }
 

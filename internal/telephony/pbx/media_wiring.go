@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ func (c *liveCall) wireMedia() {
 	for _, l := range c.parties() {
 		l.setLoop(c.loopClipFor(l))
 	}
+	c.holdRecording(c.isHeldByPhone())
 	talk := c.talking()
 	hears := c.hearing(talk)
 	for _, l := range c.parties() {
@@ -89,7 +91,7 @@ func (c *liveCall) parties() []*leg {
 func (c *liveCall) talking() []*leg {
 	var all []*leg
 	for _, l := range c.parties() {
-		if l.role != "monitor" && !l.isolated && !l.heldAPI {
+		if l.role != "monitor" && !l.isolated && !l.heldAPI && !c.isHolding(l) {
 			all = append(all, l)
 		}
 	}
@@ -142,12 +144,25 @@ func (c *liveCall) loopClipFor(l *leg) *clip.Clip {
 		return c.music()
 	case c.scripted != nil && l == c.scripted.leg:
 		return c.scripted.loopClip()
-	case c.transfer != nil:
+	case c.transfer != nil && (c.transfer.running() || c.transfer.returning):
 		return c.transfer.loopClipFor(l)
 	case (c.b == nil || c.announcement.isPending()) && l == c.a && l.in == nil:
 		return c.ringback()
+	case !c.isHolding(l) && c.isHeldByPhone():
+		return c.music()
 	}
 	return nil
+}
+
+// isHolding reports whether a leg is the phone of a user that has put the call on hold. A trunk that does so plays its own music. In an
+// emergency call both sides stay connected.
+func (c *liveCall) isHolding(l *leg) bool {
+	return l.heldPeer && l.caller.UserID != "" && !c.isEmergency()
+}
+
+// isHeldByPhone reports whether nobody hears anybody, because the phone of a user holds. In a conference the others go on talking.
+func (c *liveCall) isHeldByPhone() bool {
+	return len(c.talking()) < 2 && slices.ContainsFunc(c.parties(), c.isHolding)
 }
 
 // setLoop plays a clip in a loop until the next call; nil stops.

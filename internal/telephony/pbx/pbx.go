@@ -148,6 +148,7 @@ type Switch struct {
 	emergencyCalls atomic.Int64 // number of emergency calls that a shutdown waits for
 	archive        calltrace.Archive[*liveCall]
 	disconnected   disconnectedLegs
+	lostPhones     lostPhones
 	releases       pendingrelease.Users
 
 	earlyTraces calltrace.Early

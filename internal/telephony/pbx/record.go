@@ -32,6 +32,7 @@ type recording struct {
 	failed   error // reason if there is no recorder
 
 	suspended bool // the caller talks to no party: silence is written
+	onHold    bool // a phone holds the call: silence is written
 	paused    bool
 	pauses    []call.Pause
 	reason    string
@@ -97,6 +98,7 @@ func (c *liveCall) record(trigger, consent string, channels int) {
 	if r.failed != nil {
 		c.sw.cfg.Log.Error("recording not started", "call", c.id, "org", c.new.Org, "err", r.failed)
 	}
+	c.holdRecording(c.isHeldByPhone())
 	c.addEntry("recording.started", nil, detail{"recording_id": r.new.ID, "trigger": trigger})
 }
 
@@ -177,12 +179,26 @@ func (c *liveCall) suspendRecording(is bool) {
 		return
 	}
 	r.suspended = is
-	switch {
-	case is:
-		r.recorder.Pause()
-	case !r.paused:
-		r.recorder.Resume()
+	r.updatePause()
+}
+
+// holdRecording replaces audio by silence while a phone holds the call, until it is called with false. The held party may go on speaking.
+func (c *liveCall) holdRecording(is bool) {
+	r := c.recording
+	if r == nil || r.recorder == nil || r.onHold == is {
+		return
 	}
+	r.onHold = is
+	r.updatePause()
+}
+
+// updatePause pauses or resumes the recorder.
+func (r *recording) updatePause() {
+	if r.paused || r.suspended || r.onHold {
+		r.recorder.Pause()
+		return
+	}
+	r.recorder.Resume()
 }
 
 // lastRecording returns the running recording, otherwise the last stopped one, otherwise nil.

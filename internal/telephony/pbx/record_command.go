@@ -108,8 +108,8 @@ func (c *liveCall) pauseRecording(ctx context.Context, x call.PauseRecording, do
 		done.state(c, "the call is not recorded")
 		return
 	case !r.paused:
-		r.recorder.Pause()
 		r.paused, r.since, r.dirty, r.reason = true, c.sw.now(), true, x.Reason
+		r.updatePause()
 		c.addEntry("recording.paused", nil, detail{"reason": x.Reason})
 		c.change(ctx)
 	}
@@ -140,9 +140,7 @@ func (c *liveCall) resumeRecording(ctx context.Context, done commandReply) {
 	}
 	if r.paused {
 		c.unpause(r)
-		if !r.suspended {
-			r.recorder.Resume()
-		}
+		r.updatePause()
 		c.addEntry("recording.resumed", nil, nil)
 		c.change(ctx)
 	}

@@ -56,8 +56,9 @@ func (a *disconnectedLegs) remove(l *leg) bool {
 }
 
 // Registered passes the current bindings of a device to the switch. Calls from before a restart continue if their
-// phone has registered again. It does not block.
+// phone has registered again. Phones that rang when their connection was closed ring again. It does not block.
 func (s *Switch) Registered(device string, all []sip.Binding) {
+	s.ringReconnected(device, all)
 	for _, l := range s.disconnected.forDevice(device) {
 		for _, b := range all {
 			if s.isReconnect(l, b) && s.disconnected.remove(l) {
@@ -71,9 +72,14 @@ func (s *Switch) Registered(device string, all []sip.Binding) {
 // isReconnect reports whether a binding belongs to the leg's phone: same user part of the contact, which phones of
 // one account do not share, same transport, and reachable.
 func (s *Switch) isReconnect(l *leg, b sip.Binding) bool {
-	was, err := sipmsg.ParseURI(l.restarted.target)
-	is, err2 := sipmsg.ParseURI(b.Contact)
-	return err == nil && err2 == nil && was.User == is.User && b.Transport == l.lostTransport() && s.server.Reachable(b)
+	return sameUserPart(l.restarted.target, b.Contact) && b.Transport == l.lostTransport() && s.server.Reachable(b)
+}
+
+// sameUserPart reports whether two URIs have the same user part. URIs that cannot be parsed have none.
+func sameUserPart(a, b string) bool {
+	x, err := sipmsg.ParseURI(a)
+	y, err2 := sipmsg.ParseURI(b)
+	return err == nil && err2 == nil && x.User == y.User
 }
 
 // awaitReconnect continues the leg when its phone registers, or at once if it already has.
@@ -99,4 +105,118 @@ func (c *liveCall) reconnected(l *leg, b sip.Binding) {
 	c.addEntry("leg.reconnected", l, detail{"transport": string(b.Transport)})
 	l.sip.Rebind(b)
 	l.whenNoOfferPending(func() { c.reofferLeg(l) })
+}
+
+// Reconnection of phones that ring. A phone that loses its connection (TCP, TLS, WebSocket) cannot answer its INVITE any more. It rings anew
+// when it has registered again.
+
+// ringReconnectTimeout is the time that such a phone has to register again. A browser needs one to eight seconds.
+const ringReconnectTimeout = 15 * time.Second
+
+// statusFlowFailed is the status of an INVITE whose connection was closed (430 Flow Failed, RFC 5626 §5.3.1).
+const statusFlowFailed = 430
+
+// lostPhone is a phone that rang when its connection was closed.
+type lostPhone struct {
+	c     *liveCall
+	dial  *forkedDial
+	phone *Phone
+}
+
+// lostPhones holds the phones that may ring again, by device.
+type lostPhones struct {
+	mu  sync.Mutex // guards all
+	all map[string][]*lostPhone
+}
+
+func (a *lostPhones) add(p *lostPhone) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.all == nil {
+		a.all = map[string][]*lostPhone{}
+	}
+	a.all[p.phone.DeviceID] = append(a.all[p.phone.DeviceID], p)
+}
+
+// forDevice returns the phones of a device.
+func (a *lostPhones) forDevice(device string) []*lostPhone {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.all[device])
+}
+
+// remove removes a phone and reports whether it was still lost.
+func (a *lostPhones) remove(p *lostPhone) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	device := p.phone.DeviceID
+	i := slices.Index(a.all[device], p)
+	if i < 0 {
+		return false
+	}
+	if a.all[device] = slices.Delete(a.all[device], i, i+1); len(a.all[device]) == 0 {
+		delete(a.all, device)
+	}
+	return true
+}
+
+// awaitLost waits for the phone of a leg whose connection was closed. The phone may have registered again already.
+func (h *forkedDial) awaitLost(l *leg, e sip.Failed) {
+	c := h.c
+	p := &lostPhone{c, h, l.phone}
+	h.lost = append(h.lost, p)
+	c.sw.lostPhones.add(p)
+	c.addEntry("leg.reconnect_awaited", l, nil)
+	c.afterWhileActive(ringReconnectTimeout, func(ctx context.Context) {
+		if p.take() {
+			h.keepBestFailure(e)
+			h.failIfNoneLeft(ctx)
+		}
+	})
+	c.runAsync(contactsTimeout, func(ctx context.Context) func(context.Context) {
+		all, err := c.sw.cfg.Routes.Contacts(ctx, p.phone.DeviceID)
+		if err != nil {
+			c.sw.cfg.Log.Error("contacts of a phone not read", "call", c.id, "err", err)
+		}
+		c.sw.ringReconnected(p.phone.DeviceID, all)
+		return nil
+	})
+}
+
+// contactsTimeout limits the time to read the contacts of a phone.
+const contactsTimeout = 5 * time.Second
+
+// take removes a phone from its dial and reports whether that still waited for it. It runs in the goroutine of the phone's call. The dial
+// may belong to another call by now, but not if it still waits.
+func (p *lostPhone) take() bool {
+	if !p.c.sw.lostPhones.remove(p) {
+		return false
+	}
+	p.dial.lost = without(p.dial.lost, p)
+	return true
+}
+
+// forgetLost ends the wait for lost phones.
+func (h *forkedDial) forgetLost() {
+	for _, p := range h.lost {
+		p.c.sw.lostPhones.remove(p)
+	}
+	h.lost = nil
+}
+
+// ringReconnected rings lost phones of a device that have registered again.
+func (s *Switch) ringReconnected(device string, all []sip.Binding) {
+	for _, p := range s.lostPhones.forDevice(device) {
+		i := slices.IndexFunc(all, func(b sip.Binding) bool {
+			return sameUserPart(p.phone.Binding.Contact, b.Contact) && b.Transport == p.phone.Binding.Transport && s.server.Reachable(b)
+		})
+		if i < 0 {
+			continue
+		}
+		p.c.inbox.Push(message{run: func(ctx context.Context) {
+			if !p.c.done && p.take() {
+				p.dial.ringPhone(ctx, &Phone{DeviceID: device, SRTP: p.phone.SRTP, Binding: all[i]})
+			}
+		}})
+	}
 }

@@ -23,9 +23,11 @@ type RingOptions struct {
 	Timeout  time.Duration // 0: 25 s; per device with InOrder
 	DeviceID string        // only this device of the user; empty: all
 	InOrder  bool          // one device after the other
-	Show     string        // prefix of the caller's display name
-	Music    bool          // the caller hears the loop instead of ringback
-	Whisper  *clip.Clip    // played to the answering party before it is connected
+	// AwaitReconnect waits for a phone whose connection is closed while it rings. Without it the next phone is rung at once.
+	AwaitReconnect bool
+	Show           string     // prefix of the caller's display name
+	Music          bool       // the caller hears the loop instead of ringback
+	Whisper        *clip.Clip // played to the answering party before it is connected
 	// BeforeRing is called last before any phone rings; if it returns false, no phone rings. HasPendingRelease is
 	// true for the user from before this call until the attempt ends. A process that cancels the attempt meanwhile
 	// can therefore see that the user may still ring. nil: always ring.
@@ -182,6 +184,7 @@ func (c *liveCall) ringNext(ctx context.Context, a *Attempt) {
 	h.onRing = func(l *leg, e sip.Provisional) { c.attemptRings(a, l, e) }
 	h.onAnswer = func(ctx context.Context, l *leg, answer sdp.Description) { c.attemptAnswered(ctx, a, l, answer) }
 	h.onFail = func(ctx context.Context, e sip.Failed) { c.attemptFailed(ctx, a, e) }
+	h.awaitsLost = a.options.AwaitReconnect && !a.options.InOrder
 	a.dial = h
 	limit := a.options.Timeout
 	if limit <= 0 {

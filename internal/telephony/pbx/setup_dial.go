@@ -41,6 +41,8 @@ type forkedDial struct {
 	deadline    int       // number of the running time limit; an earlier one has no effect
 	ringFor     time.Duration
 	bestFailure *sip.Failed
+	awaitsLost  bool         // waits for phones whose connection is closed while they ring
+	lost        []*lostPhone // such phones
 
 	onRing   func(l *leg, e sip.Provisional)                           // may be nil
 	onAnswer func(ctx context.Context, l *leg, answer sdp.Description) // the leg is up and its media applied
@@ -256,6 +258,10 @@ func (h *forkedDial) failed(ctx context.Context, l *leg, e sip.Failed) {
 		h.ringPhone(ctx, p)
 		return
 	}
+	if l.phone != nil && h.awaitsLost && e.Status == statusFlowFailed {
+		h.awaitLost(l, e)
+		return
+	}
 	h.keepBestFailure(e)
 	if e.Status >= 600 { // RFC 3261 §16.7 step 5: a global refusal ends every branch
 		h.cancel()
@@ -282,9 +288,9 @@ func (h *forkedDial) keepBestFailure(e sip.Failed) {
 	}
 }
 
-// failIfNoneLeft ends the dial if no leg rings any more.
+// failIfNoneLeft ends the dial if no leg rings any more and none may ring again.
 func (h *forkedDial) failIfNoneLeft(ctx context.Context) {
-	if len(h.legs) > 0 || h.over {
+	if len(h.legs)+len(h.lost) > 0 || h.over {
 		return
 	}
 	e := sip.Failed{Status: 480}
@@ -307,6 +313,7 @@ func (h *forkedDial) stopExcept(winner *leg) {
 		return
 	}
 	h.over = true
+	h.forgetLost()
 	h.timer.Stop()
 	h.removeLeg(winner)
 	reason := ""

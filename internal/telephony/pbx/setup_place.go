@@ -223,6 +223,7 @@ func (c *liveCall) dial(ctx context.Context, p call.Placement, r resolvedDestina
 		return
 	}
 	h := c.newDial("callee", r, c.a)
+	h.awaitsLost = true
 	if r.user != nil {
 		h.role = "agent"
 	}

@@ -159,6 +159,7 @@ func (t *transfer) resolved(ctx context.Context, r resolvedDestination, refusal 
 	t.transferee.isolated, t.transferor.isolated = true, true
 	c.writeTransfer(ctx, t)
 	h := c.newDial("agent", r, t.transferee)
+	h.awaitsLost = true
 	if r.user == nil {
 		h.role = "callee"
 	}
@@ -286,6 +287,7 @@ func (c *liveCall) ringBack(ctx context.Context, t *transfer) {
 				return
 			}
 			h := c.newDial("agent", r, t.transferee)
+			h.awaitsLost = true
 			h.onAnswer = func(ctx context.Context, l *leg, _ sdp.Description) {
 				t.target, t.returning = l, false
 				c.connectTarget(ctx, t)

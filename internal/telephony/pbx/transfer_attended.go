@@ -109,6 +109,7 @@ func (c *liveCall) canDetachDial() bool {
 // there.
 func (c *liveCall) detachDial(s replaceRequest) {
 	h := c.dials[0]
+	h.forgetLost()
 	h.timer.Stop()
 	c.dials = nil
 	for _, l := range h.legs {

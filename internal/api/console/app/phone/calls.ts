@@ -120,6 +120,11 @@ export function reachAgain(): void {
   }
 }
 
+/** Ends the calls that ring: the server rings no phone whose connection is lost, so they cannot be answered any more. */
+export function endRinging(): void {
+  for (const session of sessions.values()) if (session.direction === "incoming" && session.isInProgress()) session.terminate();
+}
+
 /** Finds new paths for the audio of each call, after the network has changed. */
 export function restartMedia(): void { sessions.forEach(restart); }
 

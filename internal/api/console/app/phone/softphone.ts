@@ -2,7 +2,7 @@ import JsSIP from "jssip";
 import type { RTCSessionEvent, UA } from "jssip/lib/UA.js";
 import { request, SoniqError, type Result } from "../api/client";
 import { onEvent } from "../live/stream";
-import { answer, begin, dial, hangUp, mute, reachAgain, restartMedia, switchTo, tone } from "./calls";
+import { answer, begin, dial, endRinging, hangUp, mute, reachAgain, restartMedia, switchTo, tone } from "./calls";
 import { followMicrophone, type MicrophoneFault } from "./microphone";
 import { comeBack, keepCallsOf, keepForReload } from "./reload";
 import { TokenSocket } from "./socket";
@@ -207,7 +207,10 @@ function newAgent(socket: TokenSocket, token: Token): UA {
     registered(false);
     setTimeout(() => { if (agent.isConnected() && !agent.isRegistered() && !current.withheld) agent.register(); }, registerAgainAfter);
   });
-  agent.on("disconnected", () => registered(false));
+  agent.on("disconnected", () => {
+    registered(false);
+    endRinging();
+  });
   agent.on("newRTCSession", (e: RTCSessionEvent) => begin(e, token));
   return agent;
 }
