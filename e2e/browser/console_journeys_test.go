@@ -27,8 +27,7 @@ func TestConsole_SignInAndBack(t *testing.T) {
 	}
 	p.has("heading", "Desk")
 	p.checked("desk-idle")
-	p.click("button", "Dana Reed, Org of "+t.Name())
-	p.click("menuitemradio", "Deutsch")
+	p.clickInMenu("Dana Reed, Org of "+t.Name(), "menuitemradio", "Deutsch")
 	p.key("Escape")
 	p.has("link", "Anrufe")
 	p.goTo("/console/calls")

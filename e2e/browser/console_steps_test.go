@@ -1,6 +1,9 @@
 package browser
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // clickText waits for an element with a role whose text contains all of the given texts, and clicks the first one. The rest of the text
 // may change meanwhile.
@@ -11,6 +14,30 @@ func (p *consolePage) clickText(role string, texts ...string) {
 		until(p.t, what, pageTime, func() bool {
 			for _, node = range p.nodes(role, "") {
 				if containsAll(p.nameOf(node), texts) {
+					return true
+				}
+			}
+			return false
+		})
+		return node
+	})
+}
+
+// menuTime is the longest time in which a menu shows its items.
+const menuTime = 5 * time.Second
+
+// clickInMenu opens the menu of a button and clicks an item. The menu is opened again if it closed, because the page drew its button anew or
+// took one click for two.
+func (p *consolePage) clickInMenu(button, role, item string) {
+	p.t.Helper()
+	p.clickFound(role+" "+item, func() (node int) {
+		until(p.t, role+" "+item+" of "+button, pageTime, func() bool {
+			if len(p.nodes(role, item)) == 0 {
+				p.click("button", button)
+			}
+			for end := time.Now().Add(menuTime); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+				if found := p.nodes(role, item); len(found) > 0 {
+					node = found[0]
 					return true
 				}
 			}

@@ -23,11 +23,9 @@ func TestConsole_Team(t *testing.T) {
 	dana.click("button", "Turn on the phone")
 	dana.has("button", "Phone ready")
 	ruth.hasNot("button", "Set the presence of Dana Reed")
-	dana.click("button", "Set the presence of Ruth Byron")
-	dana.click("menuitemradio", "Away")
+	dana.clickInMenu("Set the presence of Ruth Byron", "menuitemradio", "Away")
 	ruth.has("button", "Presence: Away")
-	dana.click("button", "Set the presence of Ruth Byron")
-	dana.click("menuitemradio", "Available")
+	dana.clickInMenu("Set the presence of Ruth Byron", "menuitemradio", "Available")
 	ruth.has("button", "Presence: Available")
 
 	dana.click("button", "Ruth Byron is a favourite")

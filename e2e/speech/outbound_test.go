@@ -39,8 +39,9 @@ func TestOutbound_SidesOfTranscript(t *testing.T) {
 	outside.Listen(fixture.SampleDuration(len(agent)))
 	phone.Do("hangup", "")
 	outside.Wait("CALL_CLOSED", "")
+	id := o.CDR(number).CallID
+	o.Webhook.Wait("call.transcription", 6*time.Minute, func(e rig.Event) bool { return e.Data["call_id"] == id })
 	r := o.CDR(number)
-	o.Webhook.Wait("call.transcription", 6*time.Minute, func(e rig.Event) bool { return e.Data["call_id"] == r.CallID })
 
 	heard := o.TranscriptBy("sherpa-onnx", r)
 	for side, word := range map[string]string{"agent": "garden", "caller": "mower"} {

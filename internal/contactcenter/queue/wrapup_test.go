@@ -180,7 +180,8 @@ func TestDisposition_WithoutDeclaredCodes(t *testing.T) {
 }
 
 // TestAgentLeft_WrapUpWithEndOfLeg proves that the wrap-up of an agent begins in the transaction that stores the end of the agent's leg,
-// when the call goes on after a transfer. The end of a colleague's leg in the call begins none.
+// when the call goes on after a transfer. The end of a colleague's leg in the call begins none, nor that of an agent who answered and hung up
+// before they were connected: the answer is reverted then, and the caller waits again.
 //
 // https://github.com/asterisk/asterisk/issues/1006
 func TestAgentLeft_WrapUpWithEndOfLeg(t *testing.T) {
@@ -191,23 +192,27 @@ func TestAgentLeft_WrapUpWithEndOfLeg(t *testing.T) {
 		ada, bob := h.addAgent(t, "ada", id, ""), h.addAgent(t, "bob", id, "")
 		n, entry := h.serve(t, id, ada)
 		at, revision := h.now(), 0
-		write := func(user, status string, ended time.Time) {
+		write := func(user, status string, ended time.Time, work *call.Work) {
 			t.Helper()
 			revision++
 			leg := call.LegState{ID: "leg_" + user, Role: "agent", UserID: user, Number: "101", Status: status, SIPCallID: user,
-				StartedAt: at, AnsweredAt: at, EndedAt: ended}
+				StartedAt: at, AnsweredAt: at, EndedAt: ended, Work: work}
 			err := h.calls.Change(h.ctx, call.Change{Org: h.org, ID: n.ID, Revision: revision, At: at,
 				Row: call.State{Status: call.InProgress, AnsweredAt: at}, Legs: []call.LegState{leg}})
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		write(ada, "answered", time.Time{})
-		write(bob, "ended", at)
+		write(ada, "answered", time.Time{}, nil)
+		write(bob, "ended", at, &call.Work{})
 		if got := h.entryStatus(t, entry); got != queue.Connected {
 			t.Fatalf("a colleague has left; the entry is %s", got)
 		}
-		write(ada, "ended", at)
+		write(ada, "ended", at, nil)
+		if got := h.entryStatus(t, entry); got != queue.Connected {
+			t.Fatalf("the agent hung up before they were connected; the entry is %s", got)
+		}
+		write(ada, "ended", at, &call.Work{})
 		if h.entryStatus(t, entry) != queue.Completed || h.presence(t, ada) != "wrap_up" {
 			t.Errorf("the agent has left; the entry is %s, the agent %s", h.entryStatus(t, entry), h.presence(t, ada))
 		}

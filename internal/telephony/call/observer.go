@@ -16,7 +16,8 @@ type LegObserver interface {
 	LegsChanged(org, callID string)
 }
 
-// AgentObserver is notified in the transaction that stores the end of an answered leg of a user, while the call of a queue goes on.
+// AgentObserver is notified in the transaction that stores the end of the leg of a user who served the call, while the call goes on. A user
+// who answered and was not connected, because they hung up at once, did not serve it.
 type AgentObserver interface {
 	AgentLeft(ctx context.Context, tx db.Querier, org, callID, userID string) error
 }
@@ -81,10 +82,10 @@ func (l *observers) writeRecordings(ctx context.Context, tx db.Querier, c Change
 	return observe.Each(l.recordings, func(o RecordingStore) error { return o.WriteRecordings(ctx, tx, c) })
 }
 
-// agentsLeft notifies of the users whose answered legs ended.
+// agentsLeft notifies of the users who served the call and whose legs ended.
 func (l *observers) agentsLeft(ctx context.Context, tx db.Querier, c Change) error {
 	for _, leg := range c.Legs {
-		if leg.UserID == "" || leg.AnsweredAt.IsZero() || leg.EndedAt.IsZero() {
+		if leg.UserID == "" || leg.Work == nil {
 			continue
 		}
 		if err := observe.Each(l.agents, func(o AgentObserver) error { return o.AgentLeft(ctx, tx, c.Org, c.ID, leg.UserID) }); err != nil {
