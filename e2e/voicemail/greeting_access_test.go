@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
 // https://github.com/fusionpbx/fusionpbx/issues/2073
 func TestPIN_StarInGreeting(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 75*time.Second, "five callers hear greetings and prompts")
 	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off"}})
 	m := newVoicemailOffice(s)
 	m.leaveMessage("+442079460004", fixture.MessageTone, 3*time.Second)

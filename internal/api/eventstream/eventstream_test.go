@@ -116,10 +116,7 @@ func TestStream_ScopeLostWhileListening(t *testing.T) {
 	if e := c.next(); !strings.HasPrefix(e, "1 call.missed ") {
 		t.Fatalf("got %s", e)
 	}
-	s.mu.Lock()
-	s.principal.Scopes = []access.Scope{access.QueuesRead}
-	s.mu.Unlock()
-	c.beats(2) // the check of the first may have been before the change
+	s.changeScopes(access.QueuesRead)
 	s.publish(missed(2))
 	s.publish(event.QueueUpdated{QueueID: "que_1"})
 	if e := c.next(); !strings.HasPrefix(e, "3 queue.updated ") {

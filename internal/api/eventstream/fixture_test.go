@@ -39,6 +39,7 @@ type fixture struct {
 	principal access.Principal
 	invalid   error
 	seen      []event.Event
+	checked   chan struct{} // closed when a stream asks for scopes; nil: nobody waits for it
 }
 
 func newFixture(t *testing.T, d *db.DB) *fixture {
@@ -79,7 +80,25 @@ func newFixtureWith(t *testing.T, d *db.DB, heartbeat time.Duration) *fixture {
 func (s *fixture) StillHeld(_ context.Context, h access.Holder) ([]access.Scope, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.checked != nil {
+		close(s.checked)
+		s.checked = nil
+	}
 	return access.Intersect(h.Scopes, s.principal.Scopes), nil
+}
+
+// changeScopes changes the scopes of the fixture's principal, and waits until an open stream has asked for them.
+func (s *fixture) changeScopes(to ...access.Scope) {
+	s.t.Helper()
+	checked := make(chan struct{})
+	s.mu.Lock()
+	s.principal.Scopes, s.checked = to, checked
+	s.mu.Unlock()
+	select {
+	case <-checked:
+	case <-time.After(time.Minute):
+		s.t.Fatal("the stream has not checked its credential")
+	}
 }
 
 // Revalidate returns the error that the test has set.
@@ -196,20 +215,6 @@ func (r *streamClient) read() (string, error) {
 			return strings.TrimSpace(id + " " + kind + " " + data), nil
 		case line == "\n":
 			id = ""
-		}
-	}
-}
-
-// beats reads comments of the stream, which come after a check of the credential.
-func (r *streamClient) beats(n int) {
-	r.t.Helper()
-	for n > 0 {
-		line, err := r.lines.ReadString('\n')
-		if err != nil {
-			r.t.Fatalf("the stream ended: %v", err)
-		}
-		if strings.HasPrefix(line, ":") {
-			n--
 		}
 	}
 }

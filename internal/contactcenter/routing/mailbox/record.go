@@ -42,7 +42,9 @@ func (s *Service) TakeVoicemail(ctx context.Context, v *pbx.ScriptedCall, id str
 		b.greeting = w.Greeting
 	}
 	hasPIN := s.hasPIN(ctx, v.Info().Org, id)
-	v.MaskKeys(hasPIN)
+	if hasPIN {
+		v.MaskKeys(true) // a PIN may follow the star
+	}
 	if v.SetStage(ctx, pbx.Place{Stage: "voicemail"}) != nil || s.playGreeting(ctx, v, b) != nil {
 		return routing.CallerGone
 	}
