@@ -26,8 +26,8 @@ func (p *consolePage) clickText(role string, texts ...string) {
 // menuTime is the longest time in which a menu shows its items.
 const menuTime = 5 * time.Second
 
-// clickInMenu opens the menu of a button and clicks an item. The menu is opened again if it closed, because the page drew its button anew or
-// took one click for two.
+// clickInMenu opens the menu of a button and clicks an item. The menu is opened again if it closed, because the page drew its button anew
+// or took one click for two.
 func (p *consolePage) clickInMenu(button, role, item string) {
 	p.t.Helper()
 	p.clickFound(role+" "+item, func() (node int) {

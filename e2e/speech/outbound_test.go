@@ -31,7 +31,8 @@ func TestOutbound_SidesOfTranscript(t *testing.T) {
 	rest := make([]int16, 60*8000)
 	saysCustomer, _ := fixture.WriteAudio(t, "customer", append(customer, rest...))
 	saysAgent, _ := fixture.WriteAudio(t, "agent", append(agent, rest...))
-	outside := o.Server.Phone(rig.Login{Username: number, Domain: "carrier.example"}, rig.PhoneOptions{Say: saysCustomer, Auto: true, Unregister: true})
+	outside := o.Server.Phone(rig.Login{Username: number, Domain: "carrier.example"},
+		rig.PhoneOptions{Say: saysCustomer, Auto: true, Unregister: true})
 	ada := o.AddUser("Ada")
 	o.AddCarrier(ada.ID, map[string]any{"host": "127.0.0.1", "port": outside.Port})
 	phone := o.Server.Phone(ada.SIP, rig.PhoneOptions{Say: saysAgent})

@@ -45,7 +45,8 @@ func TestPIN_StarInGreeting(t *testing.T) {
 	}
 	var steps struct{ Data []map[string]any }
 	m.Want(200, "GET", "/calls/"+r.CallID+"/events?limit=200", nil, &steps)
-	if told := fmt.Sprint(steps.Data); strings.Contains(told, "dtmf") || !strings.Contains(told, "mailbox.entered") || strings.Contains(told, "called_back") {
+	if told := fmt.Sprint(steps.Data); strings.Contains(told, "dtmf") || !strings.Contains(told, "mailbox.entered") ||
+		strings.Contains(told, "called_back") {
 		t.Errorf("steps %s", told)
 	}
 

@@ -180,8 +180,8 @@ func TestDisposition_WithoutDeclaredCodes(t *testing.T) {
 }
 
 // TestAgentLeft_WrapUpWithEndOfLeg proves that the wrap-up of an agent begins in the transaction that stores the end of the agent's leg,
-// when the call goes on after a transfer. The end of a colleague's leg in the call begins none, nor that of an agent who answered and hung up
-// before they were connected: the answer is reverted then, and the caller waits again.
+// when the call goes on after a transfer. The end of a colleague's leg in the call begins none, nor that of an agent who answered and hung
+// up before they were connected: the answer is reverted then, and the caller waits again.
 //
 // https://github.com/asterisk/asterisk/issues/1006
 func TestAgentLeft_WrapUpWithEndOfLeg(t *testing.T) {

@@ -107,8 +107,8 @@ func (c *liveCall) reconnected(l *leg, b sip.Binding) {
 	l.whenNoOfferPending(func() { c.reofferLeg(l) })
 }
 
-// Reconnection of phones that ring. A phone that loses its connection (TCP, TLS, WebSocket) cannot answer its INVITE any more. It rings anew
-// when it has registered again.
+// Reconnection of phones that ring. A phone that loses its connection (TCP, TLS, WebSocket) cannot answer its INVITE any more. It rings
+// anew when it has registered again.
 
 // ringReconnectTimeout is the time that such a phone has to register again. A browser needs one to eight seconds.
 const ringReconnectTimeout = 15 * time.Second
