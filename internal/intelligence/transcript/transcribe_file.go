@@ -11,9 +11,8 @@ import (
 // ErrTooShort is returned for a recording of less than half a second.
 var ErrTooShort = errors.New("recording is too short")
 
-// TranscribeFile recognises a whole recording: a WAV file, or the raw frames of one that was never closed, in the
-// format raw. The header of a WAV file tells its format except raw.Outbound. It reads the audio in small parts, however long it is.
-// v may be nil.
+// TranscribeFile recognises a whole recording: a WAV file, or the frames of one that was never closed. raw is the format of frames without
+// a header. A WAV header replaces all of it except Outbound. The audio is read in small parts, however long it is. v may be nil.
 func (p *RecognizerPool) TranscribeFile(ctx context.Context, r io.ReaderAt, size int64, raw Format, language string,
 	v Vocabulary) ([]Segment, error) {
 	data, f, err := audioOf(io.NewSectionReader(r, 0, size), raw)

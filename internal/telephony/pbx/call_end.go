@@ -177,7 +177,7 @@ func (c *liveCall) stopReceiving() {
 	for _, l := range c.legs {
 		if l.owner.Load() == c {
 			c.sw.unindexDialog(l)
-			c.sw.disconnected.remove(l)
+			c.sw.disconnected.remove(l.caller.DeviceID, l)
 			l.releaseResources()
 		}
 	}

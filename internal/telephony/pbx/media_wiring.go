@@ -160,7 +160,8 @@ func (c *liveCall) isHolding(l *leg) bool {
 	return l.heldPeer && l.caller.UserID != "" && !c.isEmergency()
 }
 
-// isHeldByPhone reports whether nobody hears anybody, because the phone of a user holds. In a conference the others go on talking.
+// isHeldByPhone reports whether the phone of a user holds and fewer than two other parties remain. In a conference the others go on
+// talking.
 func (c *liveCall) isHeldByPhone() bool {
 	return len(c.talking()) < 2 && slices.ContainsFunc(c.parties(), c.isHolding)
 }

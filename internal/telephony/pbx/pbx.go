@@ -147,8 +147,8 @@ type Switch struct {
 	timelinePacer  guard.RateLimiter
 	emergencyCalls atomic.Int64 // number of emergency calls that a shutdown waits for
 	archive        calltrace.Archive[*liveCall]
-	disconnected   disconnectedLegs
-	lostPhones     lostPhones
+	disconnected   byDevice[*leg] // legs whose phones have lost their connection in a restart
+	lostPhones     byDevice[*lostPhone]
 	releases       pendingrelease.Users
 
 	earlyTraces calltrace.Early

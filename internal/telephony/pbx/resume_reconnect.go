@@ -17,40 +17,38 @@ import (
 // party hears nothing.
 const reconnectTimeout = time.Minute
 
-// disconnectedLegs holds the legs of phones that have not registered again yet, by device.
-type disconnectedLegs struct {
-	mu   sync.Mutex // guards legs
-	legs map[string][]*leg
+// byDevice holds what waits for phones to register again, by device. The zero value is ready for use. It is safe for concurrent use.
+type byDevice[T comparable] struct {
+	mu  sync.Mutex // guards all
+	all map[string][]T
 }
 
-func (a *disconnectedLegs) add(l *leg) {
+func (a *byDevice[T]) add(device string, x T) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.legs == nil {
-		a.legs = map[string][]*leg{}
+	if a.all == nil {
+		a.all = map[string][]T{}
 	}
-	device := l.caller.DeviceID
-	a.legs[device] = append(a.legs[device], l)
+	a.all[device] = append(a.all[device], x)
 }
 
-// forDevice returns the legs of a device.
-func (a *disconnectedLegs) forDevice(device string) []*leg {
+// of returns what waits for a device.
+func (a *byDevice[T]) of(device string) []T {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clone(a.legs[device])
+	return slices.Clone(a.all[device])
 }
 
-// remove removes a leg and reports whether it was still disconnected.
-func (a *disconnectedLegs) remove(l *leg) bool {
+// remove removes x and reports whether it was still waiting.
+func (a *byDevice[T]) remove(device string, x T) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	device := l.caller.DeviceID
-	i := slices.Index(a.legs[device], l)
+	i := slices.Index(a.all[device], x)
 	if i < 0 {
 		return false
 	}
-	if a.legs[device] = slices.Delete(a.legs[device], i, i+1); len(a.legs[device]) == 0 {
-		delete(a.legs, device)
+	if a.all[device] = slices.Delete(a.all[device], i, i+1); len(a.all[device]) == 0 {
+		delete(a.all, device)
 	}
 	return true
 }
@@ -59,9 +57,9 @@ func (a *disconnectedLegs) remove(l *leg) bool {
 // phone has registered again. Phones that rang when their connection was closed ring again. It does not block.
 func (s *Switch) Registered(device string, all []sip.Binding) {
 	s.ringReconnected(device, all)
-	for _, l := range s.disconnected.forDevice(device) {
+	for _, l := range s.disconnected.of(device) {
 		for _, b := range all {
-			if s.isReconnect(l, b) && s.disconnected.remove(l) {
+			if s.isReconnect(l, b) && s.disconnected.remove(device, l) {
 				c := l.owner.Load()
 				c.inbox.Push(message{run: func(context.Context) { c.reconnected(l, b) }})
 			}
@@ -84,10 +82,10 @@ func sameUserPart(a, b string) bool {
 
 // awaitReconnect continues the leg when its phone registers, or at once if it already has.
 func (c *liveCall) awaitReconnect(ctx context.Context, l *leg) {
-	c.sw.disconnected.add(l)
+	c.sw.disconnected.add(l.caller.DeviceID, l)
 	c.addEntry("leg.reconnect_awaited", l, nil)
 	c.afterWhileActive(reconnectTimeout, func(context.Context) {
-		if c.sw.disconnected.remove(l) {
+		if c.sw.disconnected.remove(l.caller.DeviceID, l) {
 			c.endNotResumed()
 		}
 	})
@@ -123,49 +121,12 @@ type lostPhone struct {
 	phone *Phone
 }
 
-// lostPhones holds the phones that may ring again, by device.
-type lostPhones struct {
-	mu  sync.Mutex // guards all
-	all map[string][]*lostPhone
-}
-
-func (a *lostPhones) add(p *lostPhone) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.all == nil {
-		a.all = map[string][]*lostPhone{}
-	}
-	a.all[p.phone.DeviceID] = append(a.all[p.phone.DeviceID], p)
-}
-
-// forDevice returns the phones of a device.
-func (a *lostPhones) forDevice(device string) []*lostPhone {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.all[device])
-}
-
-// remove removes a phone and reports whether it was still lost.
-func (a *lostPhones) remove(p *lostPhone) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	device := p.phone.DeviceID
-	i := slices.Index(a.all[device], p)
-	if i < 0 {
-		return false
-	}
-	if a.all[device] = slices.Delete(a.all[device], i, i+1); len(a.all[device]) == 0 {
-		delete(a.all, device)
-	}
-	return true
-}
-
 // awaitLost waits for the phone of a leg whose connection was closed. The phone may have registered again already.
 func (h *forkedDial) awaitLost(l *leg, e sip.Failed) {
 	c := h.c
 	p := &lostPhone{c, h, l.phone}
 	h.lost = append(h.lost, p)
-	c.sw.lostPhones.add(p)
+	c.sw.lostPhones.add(l.phone.DeviceID, p)
 	c.addEntry("leg.reconnect_awaited", l, nil)
 	c.afterWhileActive(ringReconnectTimeout, func(ctx context.Context) {
 		if p.take() {
@@ -186,10 +147,10 @@ func (h *forkedDial) awaitLost(l *leg, e sip.Failed) {
 // contactsTimeout limits the time to read the contacts of a phone.
 const contactsTimeout = 5 * time.Second
 
-// take removes a phone from its dial and reports whether that still waited for it. It runs in the goroutine of the phone's call. The dial
+// take removes a phone from its dial and reports whether the dial still waited for it. It runs in the goroutine of the phone's call. The dial
 // may belong to another call by now, but not if it still waits.
 func (p *lostPhone) take() bool {
-	if !p.c.sw.lostPhones.remove(p) {
+	if !p.c.sw.lostPhones.remove(p.phone.DeviceID, p) {
 		return false
 	}
 	p.dial.lost = without(p.dial.lost, p)
@@ -199,14 +160,14 @@ func (p *lostPhone) take() bool {
 // forgetLost ends the wait for lost phones.
 func (h *forkedDial) forgetLost() {
 	for _, p := range h.lost {
-		p.c.sw.lostPhones.remove(p)
+		p.c.sw.lostPhones.remove(p.phone.DeviceID, p)
 	}
 	h.lost = nil
 }
 
 // ringReconnected rings lost phones of a device that have registered again.
 func (s *Switch) ringReconnected(device string, all []sip.Binding) {
-	for _, p := range s.lostPhones.forDevice(device) {
+	for _, p := range s.lostPhones.of(device) {
 		i := slices.IndexFunc(all, func(b sip.Binding) bool {
 			return sameUserPart(p.phone.Binding.Contact, b.Contact) && b.Transport == p.phone.Binding.Transport && s.server.Reachable(b)
 		})

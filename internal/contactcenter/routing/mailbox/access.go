@@ -106,7 +106,7 @@ func (l *mailboxSession) authenticateAny(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// askPIN asks for the PIN once. It returns what was entered, "" for nothing.
+// askPIN asks for the PIN once. It returns the digits, or "" if no key was pressed.
 func (l *mailboxSession) askPIN(ctx context.Context) (string, error) {
 	return l.askDigits(ctx, "Please enter your PIN, and press the hash key.", maxPINKeys)
 }
