@@ -91,8 +91,8 @@ func (d callDependencies) QueueNames(ctx context.Context, q db.Querier, org stri
 type callObserver struct{ p *Platform }
 
 // LegsChanged publishes presence, and lets queues look for free agents.
-func (o callObserver) LegsChanged(org, callID string) {
-	o.p.agents.CallChanged(org, callID)
+func (o callObserver) LegsChanged(org, callID string, users []string) {
+	o.p.agents.CallChanged(org, callID, users)
 	o.p.acd.WakeDispatcher(org)
 }
 

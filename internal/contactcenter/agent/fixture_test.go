@@ -45,9 +45,9 @@ type fixture struct {
 // legObserver publishes presence when a leg changes, as the server does.
 type legObserver struct{ *fixture }
 
-func (o legObserver) LegsChanged(org, callID string) {
+func (o legObserver) LegsChanged(org, callID string, users []string) {
 	if !o.crashed {
-		o.CallChanged(org, callID)
+		o.CallChanged(org, callID, users)
 	}
 }
 

@@ -36,9 +36,15 @@ func (s *Service) UserChanged(org, userID string) {
 	}
 }
 
-// CallChanged records that a leg of a call rings, was answered, or ended. It returns at once.
-func (s *Service) CallChanged(org, callID string) {
-	s.changed.add(&s.changed.calls, orgKey{org, callID})
+// CallChanged records that legs of a call ring, were answered, or ended. users are those of the legs, perhaps none; nil
+// if they are not known: then all users of the call are checked. It returns at once.
+func (s *Service) CallChanged(org, callID string, users []string) {
+	if users == nil {
+		s.changed.add(&s.changed.calls, orgKey{org, callID})
+	}
+	for _, id := range users {
+		s.changed.add(&s.changed.users, orgKey{org, id})
+	}
 }
 
 func (t *changedSet) add(to *map[orgKey]struct{}, p orgKey) {

@@ -10,8 +10,15 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// rollupInterval is the longest time until ended calls are counted, if no query counts them earlier.
-const rollupInterval = 5 * time.Second
+// rollupInterval is the time until ended calls are counted, if no query counts them earlier. Each round counts whole
+// quarters of an hour, which takes long if they have thousands of calls. Run therefore pauses for rollupShare times as
+// long as the last round took, if that is longer than rollupInterval. maxRollupPause limits the pause, because queries
+// on other nodes do not see the calls earlier.
+const (
+	rollupInterval = 5 * time.Second
+	rollupShare    = 200
+	maxRollupPause = time.Minute
+)
 
 // restartOverlap is the time before the last count that a restart counts again, because a call ends shortly before
 // its commit.
@@ -33,17 +40,23 @@ func (s *Service) CatchUp(ctx context.Context, orgs []string) {
 func (s *Service) Run(ctx context.Context) {
 	tick := clock.NewTicker(rollupInterval)
 	defer tick.Stop()
+	var next time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+		began := time.Now()
+		if began.Before(next) {
+			continue
+		}
 		for _, org := range s.dirtyOrgs() {
 			if err := s.rollUp(ctx, org); err != nil && ctx.Err() == nil {
 				s.cfg.Log.Warn("calls not counted", "org", org, "err", err)
 			}
 		}
+		next = began.Add(min(rollupShare*time.Since(began), maxRollupPause))
 	}
 }
 

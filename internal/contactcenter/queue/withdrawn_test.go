@@ -72,7 +72,7 @@ func (h *fixture) answerAnother(user, source, role string) {
 			StartedAt: h.now(), AnsweredAt: h.now()}}})
 	}
 	if err == nil {
-		h.agents.CallChanged(h.org, id)
+		h.agents.CallChanged(h.org, id, nil)
 		err = h.agents.PublishChanged(h.ctx)
 	}
 	if err != nil {

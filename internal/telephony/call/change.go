@@ -51,7 +51,7 @@ func (s *Service) writeChangeParts(ctx context.Context, tx db.Querier, c Change,
 		return err
 	}
 	if len(c.Legs) > 0 {
-		s.notifyLegs(tx, c.Org, c.ID)
+		s.notifyLegs(tx, c.Org, c.ID, usersOf(c.Legs))
 	}
 	if queue != "" {
 		if err := s.observers.agentsLeft(ctx, tx, c); err != nil {

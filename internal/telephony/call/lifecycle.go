@@ -137,14 +137,26 @@ func (s *Service) begin(ctx context.Context, tx db.Querier, n New) error {
 			return err
 		}
 	}
+	s.notifyLegs(tx, n.Org, n.ID, usersOf([]LegState{{UserID: n.CallerUser}}))
 	return s.publishStarted(ctx, tx, n)
 }
 
-// notifyLegs calls the leg observers after the commit.
-func (s *Service) notifyLegs(tx db.Querier, org, id string) {
+// notifyLegs calls the leg observers after the commit. users are those of the legs that changed; nil if not known.
+func (s *Service) notifyLegs(tx db.Querier, org, id string, users []string) {
 	for _, o := range s.observers.legs {
-		db.OnCommit(tx, func() { o.LegsChanged(org, id) })
+		db.OnCommit(tx, func() { o.LegsChanged(org, id, users) })
 	}
+}
+
+// usersOf returns the users of legs, not nil.
+func usersOf(legs []LegState) []string {
+	users := make([]string, 0, len(legs))
+	for _, l := range legs {
+		if l.UserID != "" {
+			users = append(users, l.UserID)
+		}
+	}
+	return users
 }
 
 func callerLeg(n New) legRow {
@@ -187,7 +199,7 @@ func (s *Service) Answered(ctx context.Context, n New, a Answer) error {
 		if err := answerLegs(ctx, tx, a); err != nil {
 			return err
 		}
-		s.notifyLegs(tx, a.Org, a.ID)
+		s.notifyLegs(tx, a.Org, a.ID, nil)
 		if a.Recording != nil {
 			if err := s.startRecording(ctx, tx, a); err != nil {
 				return err
@@ -319,11 +331,19 @@ func (s *Service) endParts(ctx context.Context, tx db.Querier, e Ended) error {
 	if err := writeLegs(ctx, tx, e.Org, e.ID, e.Legs); err != nil {
 		return err
 	}
-	s.notifyLegs(tx, e.Org, e.ID)
+	s.notifyLegs(tx, e.Org, e.ID, e.openUsers())
 	if err := writeMonitors(ctx, tx, e.Org, e.ID, e.Monitors); err != nil {
 		return err
 	}
 	return s.endOpenParts(ctx, tx, e)
+}
+
+// openUsers returns the users whose legs end with the call; nil if there may be others.
+func (e Ended) openUsers() []string {
+	if !e.PartsComplete {
+		return nil
+	}
+	return usersOf(e.Legs)
 }
 
 // endOpenParts ends the parts that may still be open in the tables. It skips statements if it can, because it runs

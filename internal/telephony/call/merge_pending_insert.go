@@ -97,9 +97,11 @@ func (s *Service) beginWithChanges(ctx context.Context, tx db.Querier, n New, wi
 	if err := insertWithChange(ctx, tx, n, s.cfg.Node, with[len(with)-1]); err != nil {
 		return err
 	}
-	if err := writeLegs(ctx, tx, n.Org, n.ID, mergeLegs(n, with)); err != nil {
+	legs := mergeLegs(n, with)
+	if err := writeLegs(ctx, tx, n.Org, n.ID, legs); err != nil {
 		return err
 	}
+	s.notifyLegs(tx, n.Org, n.ID, usersOf(legs))
 	if err := s.publishStarted(ctx, tx, n); err != nil {
 		return err
 	}
@@ -117,7 +119,6 @@ func (s *Service) beginWithChanges(ctx context.Context, tx db.Querier, n New, wi
 
 // publishStarted publishes call.started and inserts the purpose note.
 func (s *Service) publishStarted(ctx context.Context, tx db.Querier, n New) error {
-	s.notifyLegs(tx, n.Org, n.ID)
 	if err := s.insertPurposeNote(ctx, tx, n); err != nil {
 		return err
 	}

@@ -11,9 +11,10 @@ import (
 // Observers of calls. Observe adds them; each observer method is called in the order of Observe. An error of one that runs in a transaction
 // rolls the transaction back.
 
-// LegObserver is notified after the commit of a change in which a leg rings, answers or ends.
+// LegObserver is notified after the commit of a change in which a leg rings, answers or ends. users are those of the
+// legs that changed, perhaps none. They are nil if they are not known: then each user of the call may be concerned.
 type LegObserver interface {
-	LegsChanged(org, callID string)
+	LegsChanged(org, callID string, users []string)
 }
 
 // AgentObserver is notified in the transaction that stores the end of the leg of a user who served the call, while the call goes on. A user
