@@ -2,13 +2,14 @@ package call
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"sync"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 
 	"soniq/internal/platform/db"
 )
@@ -83,7 +84,7 @@ func (x Timeline) pack(packers *sync.Pool) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// gzipWriter returns a compressor that writes to b. Compressors are pooled, because each one takes more than a
+// gzipWriter returns a compressor that writes to b. Compressors are pooled, because each one takes most of a
 // megabyte.
 func gzipWriter(packers *sync.Pool, b *bytes.Buffer) *gzip.Writer {
 	if w, ok := packers.Get().(*gzip.Writer); ok {
