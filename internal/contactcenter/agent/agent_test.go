@@ -14,6 +14,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/op/optest"
 	"soniq/internal/platform/visibility/visibilitytest"
+	"soniq/internal/telephony/call"
 )
 
 func TestPresence_FollowsPhonesAndCalls(t *testing.T) {
@@ -279,5 +280,33 @@ func TestSetPresence_SupervisorsOfTheirQueues(t *testing.T) {
 		choose(sam, bob, access.QueuesAdmin).Want(200)
 		choose("", bob, access.QueuesAdmin).Want(200)
 		choose(sue, "usr_unknown", access.QueuesAdmin).Want(404)
+	})
+}
+
+// TestPresence_CallOfOwnPhone proves that presence follows a call whose legs are all known at its end, as the switch
+// reports it: the platform then does not look for the users of the call.
+func TestPresence_CallOfOwnPhone(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		h.register(t)
+		n := call.New{Org: h.org, ID: db.NewID("call"), Direction: call.Outbound, Source: "device", From: "+442079460002", To: "+442079460001",
+			StartedAt: h.now(), CallerLeg: db.NewID("leg"), CallerUser: h.ada, CallerDev: h.phone, CallerSIP: "x"}
+		if err := h.calls.Begin(h.ctx, n); err != nil {
+			t.Fatal(err)
+		}
+		h.publish(t)
+		h.wantPresence(t, "busy", n.ID)
+		leg := call.LegState{ID: n.CallerLeg, Role: "caller", UserID: h.ada, DeviceID: h.phone, Status: "ended", StartedAt: n.StartedAt, EndedAt: h.now()}
+		err := h.calls.End(h.ctx, call.Ended{New: n, At: h.now(), Outcome: call.Outcome{Reason: "caller_hangup"}, Legs: []call.LegState{leg},
+			PartsComplete: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.publish(t)
+		h.wantPresence(t, "available", "")
+		if got, want := h.publishedPresences(t), "available busy available"; got != want {
+			t.Errorf("published %q, want %q", got, want)
+		}
 	})
 }
