@@ -13,11 +13,11 @@ import (
 
 // notExported lists tables that an erasure changes, and the reason why an export has no kind of their name.
 var notExported = map[string]string{
-	"call_story_ends": "part of call_stories",
-	"memory_vectors":  "computed from memory_items",
-	"cdr_exports":     "progress of files; the erasure deletes them",
-	"person_exports":  "progress of files; the erasure deletes them",
-	"erasures":        "the erasure itself",
+	"call_timeline_ends": "part of call_timelines",
+	"memory_vectors":     "computed from memory_items",
+	"cdr_exports":        "progress of files; the erasure deletes them",
+	"person_exports":     "progress of files; the erasure deletes them",
+	"erasures":           "the erasure itself",
 }
 
 // erasing matches the names of functions that erase personal data, and of the functions that those call to do it.

@@ -128,9 +128,9 @@ func wantExported(s *fixture.Org, files map[string]string, spoken fixture.CDR, t
 			sounds++
 		}
 	}
-	if sounds == 0 || !strings.Contains(files["calls.json"], spoken.CallID) || !strings.Contains(files["call_stories.json"], spoken.CallID) ||
+	if sounds == 0 || !strings.Contains(files["calls.json"], spoken.CallID) || !strings.Contains(files["call_timelines.json"], spoken.CallID) ||
 		!strings.Contains(files["index.json"], "not_included") {
-		s.T.Errorf("%d sounds, calls %s, timelines %s, index %s", sounds, files["calls.json"], files["call_stories.json"], files["index.json"])
+		s.T.Errorf("%d sounds, calls %s, timelines %s, index %s", sounds, files["calls.json"], files["call_timelines.json"], files["index.json"])
 	}
 }
 

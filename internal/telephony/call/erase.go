@@ -161,7 +161,7 @@ func (s *Service) ExportCall(ctx context.Context, q db.Querier, org, callID stri
 	if err != nil || len(x.Steps)+len(x.Messages) == 0 {
 		return err
 	}
-	return w.Item("call_stories", map[string]any{"call_id": callID, "steps": x.Steps, "messages": x.Messages})
+	return w.Item("call_timelines", map[string]any{"call_id": callID, "steps": x.Steps, "messages": x.Messages})
 }
 
 // ExportTagsWith exports the tags that name a number.

@@ -39,7 +39,7 @@ func (s *Service) WriteTimelines(ctx context.Context, all []CallTimeline) error 
 }
 
 func insertTimelines(ctx context.Context, tx db.Querier, values []any) error {
-	q := `INSERT INTO call_stories (org_id, call_id, story, written_at)
+	q := `INSERT INTO call_timelines (org_id, call_id, timeline, written_at)
 		SELECT column1, column2, column3, column4 FROM (VALUES ` + db.Values(1, len(values)/4, "", "", "BLOB", "BIGINT") + `) AS v
 		WHERE EXISTS (SELECT 1 FROM calls c WHERE c.org_id = column1 AND c.id = column2) ON CONFLICT DO NOTHING`
 	_, err := tx.Exec(ctx, q, values...)
@@ -52,12 +52,12 @@ func (s *Service) eraseTimeline(ctx context.Context, tx db.Querier, org, callID 
 	if err != nil {
 		return err
 	}
-	const q = `INSERT INTO call_stories (org_id, call_id, story, written_at) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (org_id, call_id) DO UPDATE SET story = excluded.story, written_at = excluded.written_at`
+	const q = `INSERT INTO call_timelines (org_id, call_id, timeline, written_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (org_id, call_id) DO UPDATE SET timeline = excluded.timeline, written_at = excluded.written_at`
 	if _, err := tx.Exec(ctx, q, org, callID, nothing, db.At(s.Now())); err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `DELETE FROM call_story_ends WHERE org_id = $1 AND call_id = $2`, org, callID)
+	_, err = tx.Exec(ctx, `DELETE FROM call_timeline_ends WHERE org_id = $1 AND call_id = $2`, org, callID)
 	return err
 }
 
@@ -119,7 +119,7 @@ func (s *Service) timelineOf(ctx context.Context, org, callID string) (x Timelin
 }
 
 func (s *Service) storedTimeline(ctx context.Context, org, callID string) (x Timeline, err error) {
-	const q = `SELECT s.story, e.story FROM call_stories s LEFT JOIN call_story_ends e ON e.org_id = s.org_id AND e.call_id = s.call_id
+	const q = `SELECT s.timeline, e.timeline FROM call_timelines s LEFT JOIN call_timeline_ends e ON e.org_id = s.org_id AND e.call_id = s.call_id
 		WHERE s.org_id = $1 AND s.call_id = $2`
 	var packed, rest []byte
 	err = s.cfg.DB.Read(ctx).QueryRow(ctx, q, org, callID).Scan(&packed, &rest)
@@ -143,14 +143,14 @@ func (s *Service) storedTimeline(ctx context.Context, org, callID string) (x Tim
 // SweepTimelines deletes timelines written before a time, in batches, and returns how many.
 func (s *Service) SweepTimelines(ctx context.Context, before time.Time) (gone int64, err error) {
 	// tenant: one sweep applies the retention of all organisations
-	const ends = `DELETE FROM call_story_ends WHERE (org_id, call_id) IN
-		(SELECT org_id, call_id FROM call_story_ends WHERE written_at < $1 LIMIT 500)`
+	const ends = `DELETE FROM call_timeline_ends WHERE (org_id, call_id) IN
+		(SELECT org_id, call_id FROM call_timeline_ends WHERE written_at < $1 LIMIT 500)`
 	if _, err := s.sweep(ctx, ends, before); err != nil {
 		return 0, err
 	}
 	// tenant: one sweep applies the retention of all organisations
-	const timelines = `DELETE FROM call_stories WHERE (org_id, call_id) IN
-		(SELECT org_id, call_id FROM call_stories WHERE written_at < $1 LIMIT 500)`
+	const timelines = `DELETE FROM call_timelines WHERE (org_id, call_id) IN
+		(SELECT org_id, call_id FROM call_timelines WHERE written_at < $1 LIMIT 500)`
 	return s.sweep(ctx, timelines, before)
 }
 

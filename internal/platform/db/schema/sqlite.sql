@@ -519,15 +519,14 @@ CREATE TABLE call_dialogs (
 	PRIMARY KEY (org_id, call_id),
 	FOREIGN KEY (org_id, call_id) REFERENCES calls (org_id, id)
 );
-CREATE TABLE call_stories (
+CREATE TABLE "call_timelines" (
 	org_id     TEXT NOT NULL,
 	call_id    TEXT NOT NULL,
-	story      BLOB NOT NULL,
+	timeline      BLOB NOT NULL,
 	written_at BIGINT NOT NULL,
 	PRIMARY KEY (org_id, call_id),
 	FOREIGN KEY (org_id, call_id) REFERENCES calls (org_id, id)
 );
-CREATE INDEX call_stories_written ON call_stories (written_at);
 CREATE TABLE notes (
 	org_id      TEXT NOT NULL,
 	id          TEXT NOT NULL,
@@ -591,15 +590,14 @@ CREATE TABLE callbacks (
 CREATE INDEX callbacks_due ON callbacks (org_id, scheduled_at, id);
 CREATE UNIQUE INDEX callbacks_dialing ON callbacks (org_id, to_number) WHERE status = 'dialing';
 CREATE INDEX callbacks_call ON callbacks (org_id, call_id) WHERE call_id IS NOT NULL;
-CREATE TABLE call_story_ends (
+CREATE TABLE "call_timeline_ends" (
 	org_id     TEXT NOT NULL,
 	call_id    TEXT NOT NULL,
-	story      BLOB NOT NULL,
+	timeline      BLOB NOT NULL,
 	written_at BIGINT NOT NULL,
 	PRIMARY KEY (org_id, call_id),
 	FOREIGN KEY (org_id, call_id) REFERENCES calls (org_id, id)
 );
-CREATE INDEX call_story_ends_written ON call_story_ends (written_at);
 CREATE INDEX webhook_deliveries_call ON webhook_deliveries (org_id, call_id) WHERE call_id IS NOT NULL;
 CREATE INDEX audit_at ON audit (org_id, at, id);
 CREATE INDEX audit_old ON audit (at);
@@ -1595,4 +1593,6 @@ CREATE TABLE person_exports (
 	PRIMARY KEY (org_id, id)
 );
 CREATE INDEX devices_session ON devices (org_id, session_id) WHERE session_id IS NOT NULL;
+CREATE INDEX call_timelines_written ON call_timelines (written_at);
+CREATE INDEX call_timeline_ends_written ON call_timeline_ends (written_at);
 INSERT INTO event_turn (id, taken) VALUES (1, 0);
