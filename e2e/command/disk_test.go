@@ -2,58 +2,17 @@ package command_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
 )
-
-// smallDisk returns a folder on a disk of its own, with a size in megabytes.
-func smallDisk(t *testing.T, megabytes int) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", megabytes)); err != nil {
-		t.Skipf("no small disk can be made here (mount needs root): %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Errorf("unmount %s: %v", dir, err)
-		}
-	})
-	return dir
-}
-
-// fill uses all free space of the disk, and returns a function that frees it.
-func fill(t *testing.T, dir string) (free func()) {
-	t.Helper()
-	path := filepath.Join(dir, "fill")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for _, size := range []int{1 << 20, 4096, 1} {
-		for err = error(nil); err == nil; {
-			_, err = f.Write(make([]byte, size))
-		}
-		if !errors.Is(err, syscall.ENOSPC) {
-			t.Fatal(err)
-		}
-	}
-	return func() {
-		if err := os.Remove(path); err != nil {
-			t.Error(err)
-		}
-	}
-}
 
 // callOnFullDisk is the length of the call, longer than the checks on the full disk take.
 const callOnFullDisk = 15 * time.Second
@@ -65,7 +24,7 @@ const callOnFullDisk = 15 * time.Second
 // https://github.com/getnora-io/nora/issues/629, https://github.com/rustfs/rustfs/issues/2658,
 // https://github.com/fastlabel/open-lutra/pull/73
 func TestDisk_FullLosesNothing(t *testing.T) {
-	disk := smallDisk(t, 48)
+	disk := fixture.SmallDisk(t, 48)
 	data := filepath.Join(disk, "data")
 	s := rig.Start(t, rig.Options{Data: data, Flags: []string{"--transcriber", "off"}, Upset: true})
 	o := newOffice(t, s)
@@ -74,7 +33,7 @@ func TestDisk_FullLosesNothing(t *testing.T) {
 	call := o.live()[0]
 	<-time.After(2500 * time.Millisecond) // of the call are recorded
 
-	free := fill(t, disk)
+	free := fixture.FillDisk(t, disk)
 	refused, left := refusedWrites(t, o)
 	reads(t, o)
 	if status, reason := ready(t, s); status != 503 || !strings.Contains(reason, "disk") {

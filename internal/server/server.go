@@ -124,7 +124,7 @@ func (s *Server) recover(ctx context.Context) error {
 		err = p.recordings.Recover(ctx, recoverRecording, p.transcripts.OnRecordingsReady, isCarried)
 	}
 	if err == nil {
-		err = errors.Join(s.recoverMessages(ctx), p.smppApps.Recover(ctx, p.node, p.lastAlive()))
+		err = errors.Join(p.voicemail.Recover(ctx), p.smppApps.Recover(ctx, p.node, p.lastAlive()))
 	}
 	if closed+len(carried) > 0 {
 		p.log.Warn("a crash cut calls off", "carried on", len(carried), "closed", closed)
@@ -175,6 +175,7 @@ func (s *Server) startBackground(ctx context.Context) error {
 	s.run(func() { p.clock.Run(ctx) })
 	s.run(func() { s.sweep(ctx) })
 	s.run(func() { p.count(ctx) })
+	s.run(func() { p.finishMessages(ctx) })
 	s.run(func() { p.devices.WatchExpirations(ctx, p.log) })
 	s.run(func() { p.agents.Run(ctx, p.log) })
 	s.run(func() { p.queues.Run(ctx, p.log) })

@@ -2,28 +2,53 @@ package server
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"time"
 
 	"soniq/internal/platform/audit"
+	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
+	"soniq/internal/protocol/media/record"
 	"soniq/internal/telephony/pbx"
 	"soniq/internal/telephony/voicemail"
 )
 
 // Connects mailboxes with prompts, users and the audit log.
 
-// recoverMessages stores the messages that callers were leaving when a crash cut them off.
-func (s *Server) recoverMessages(ctx context.Context) error {
-	p := s.Platform
-	kept, err := p.voicemail.Recover(ctx, func(path string) (voicemail.AudioFile, error) {
-		a, err := recoverRecording(path)
-		return voicemail.AudioFile{Duration: a.Duration, Size: a.Size, SHA256: a.SHA256}, err
-	})
-	if kept > 0 {
-		p.log.Warn("a crash cut messages off", "kept", kept)
+// finishMessagesInterval is how often messages that could not be stored are tried again.
+const finishMessagesInterval = 5 * time.Second
+
+// finishMessages stores the messages that a crash or a full disk cut off, as soon as they can be written.
+func (p *Platform) finishMessages(ctx context.Context) {
+	tick := clock.NewTicker(finishMessagesInterval)
+	defer tick.Stop()
+	failing := false
+	for {
+		kept, err := p.voicemail.FinishDrafts(ctx, finishMessage)
+		if kept > 0 {
+			p.log.Warn("voicemail messages that were cut off are stored", "kept", kept)
+		}
+		if err != nil && !failing && ctx.Err() == nil {
+			p.log.Error("voicemail messages cannot be stored, and are tried again", "err", err)
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
-	return err
+}
+
+// finishMessage completes the file of a message that was cut off. Without audio the duration is 0.
+func finishMessage(path string) (voicemail.AudioFile, error) {
+	a, err := recoverRecording(path)
+	if errors.Is(err, record.ErrNoAudio) || errors.Is(err, fs.ErrNotExist) {
+		return voicemail.AudioFile{}, nil
+	}
+	return voicemail.AudioFile{Duration: a.Duration, Size: a.Size, SHA256: a.SHA256}, err
 }
 
 // SetGreeting stores a greeting that a user recorded by phone, and activates it.

@@ -2,6 +2,8 @@ package pbx
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,14 +30,19 @@ type MessageOptions struct {
 
 // RecordedMessage is a recorded message.
 type RecordedMessage struct {
-	Path     string
-	Duration time.Duration
-	Speech   time.Duration // speech in it, without silence
-	Size     int64
-	SHA256   string // hex
-	EndedBy  string // key, silence, max or hangup
-	Key      rune   // the key, if EndedBy is key
+	Path      string
+	Duration  time.Duration
+	Speech    time.Duration // speech of the caller, without silence
+	Size      int64
+	SHA256    string // hex
+	EndedBy   string // key, silence, max, hangup, or error: the file could not be written any more
+	Key       rune   // the key, if EndedBy is key
+	Truncated bool   // the end is missing, because it could not be written
 }
+
+// ErrNotStored is returned by Record if the file could not be written or finished, for example because the disk is
+// full. What was written stays in Path.part; record.Recover completes it.
+var ErrNotStored = errors.New("the message could not be written")
 
 // beepTone returns the tone before a message.
 func beepTone() *clip.Clip {
@@ -44,7 +51,7 @@ func beepTone() *clip.Clip {
 
 // Record records the caller until a key, silence, the longest time or a hang-up. After a hang-up the error is ErrGone
 // and the message is returned as well. Any other recording of the call stops. If the file cannot be written, the
-// error is set and the RecordedMessage is zero.
+// recording ends at once. The message is then Truncated, or the error is ErrNotStored and only Speech is set.
 func (v *ScriptedCall) Record(ctx context.Context, o MessageOptions) (RecordedMessage, error) {
 	if err := v.Answer(ctx); err != nil {
 		return RecordedMessage{}, err
@@ -55,14 +62,15 @@ func (v *ScriptedCall) Record(ctx context.Context, o MessageOptions) (RecordedMe
 		}
 		v.DiscardKeys()
 	}
-	r, err := v.openRecorder(ctx, o)
+	failing := make(chan struct{})
+	r, err := v.openRecorder(ctx, o, failing)
 	if err != nil {
 		return RecordedMessage{}, err
 	}
 	done := RecordedMessage{Path: o.Path}
 	ear := &speechMeter{}
 	v.leg.stream.OnAudio(ear.feed)
-	done.EndedBy, done.Key = v.awaitMessageEnd(ctx, o, ear)
+	done.EndedBy, done.Key = v.awaitMessageEnd(ctx, o, ear, failing)
 	v.leg.stream.OnAudio(nil)
 	ear.end()
 	r.Stop()
@@ -73,38 +81,44 @@ func (v *ScriptedCall) Record(ctx context.Context, o MessageOptions) (RecordedMe
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	result, failed := r.Close(closing)
-	if result.SHA256 == "" && failed != nil {
-		return RecordedMessage{}, failed
-	}
-	done.Duration, done.Size, done.SHA256 = result.Duration, result.Size, result.SHA256
 	done.Speech = time.Duration(ear.speech.Load())
+	if result.SHA256 == "" && failed != nil {
+		return RecordedMessage{Speech: done.Speech}, fmt.Errorf("%w: %w", ErrNotStored, failed)
+	}
+	done.Duration, done.Size, done.SHA256, done.Truncated = result.Duration, result.Size, result.SHA256, failed != nil
 	return done, err
 }
 
-// openRecorder starts the file. The end of the call waits until the script has stored the message.
-func (v *ScriptedCall) openRecorder(ctx context.Context, o MessageOptions) (r *record.Recorder, err error) {
+// openRecorder starts the file. The end of the call waits until the script has stored the message. The recorder closes
+// failing if it cannot write any more.
+func (v *ScriptedCall) openRecorder(ctx context.Context, o MessageOptions, failing chan<- struct{}) (r *record.Recorder, err error) {
 	err = v.do(ctx, func(ctx context.Context) error {
 		c := v.c
 		if c.recording != nil {
 			c.stopRecording(ctx, commandReply{})
 		}
 		cfg := record.Config{Path: o.Path, Left: v.leg.stream.Recordable(), Codec: codec.PCMU, Wideband: v.leg.codec() > codec.PCMA,
-			Mono: true, OnError: func(err error) { c.sw.cfg.Log.Error("message cut short", "call", c.id, "org", c.new.Org, "err", err) }}
+			Mono: true, OnError: func(err error) {
+				c.sw.cfg.Log.Error("message cut short", "call", c.id, "org", c.new.Org, "err", err)
+				close(failing)
+			}}
 		if v.leg.codec() == codec.PCMA {
 			cfg.Codec = codec.PCMA
 		}
 		var failed error
-		if r, failed = c.sw.cfg.Media.Record(cfg); failed == nil {
-			v.recordingMessage.Store(true)
-			c.addEntry("message.started", v.leg, nil)
+		if r, failed = c.sw.cfg.Media.Record(cfg); failed != nil {
+			return fmt.Errorf("%w: %w", ErrNotStored, failed)
 		}
-		return failed
+		v.recordingMessage.Store(true)
+		c.addEntry("message.started", v.leg, nil)
+		return nil
 	})
 	return r, err
 }
 
 // awaitMessageEnd waits for the end of a message and returns its cause.
-func (v *ScriptedCall) awaitMessageEnd(ctx context.Context, o MessageOptions, ear *speechMeter) (by string, key rune) {
+func (v *ScriptedCall) awaitMessageEnd(ctx context.Context, o MessageOptions, ear *speechMeter, failing <-chan struct{}) (by string,
+	key rune) {
 	longest := time.NewTimer(o.Max)
 	defer longest.Stop()
 	look := time.NewTicker(100 * time.Millisecond)
@@ -121,6 +135,8 @@ func (v *ScriptedCall) awaitMessageEnd(ctx context.Context, o MessageOptions, ea
 		case <-v.keys.Readable():
 		case <-longest.C:
 			return "max", 0
+		case <-failing:
+			return "error", 0
 		case <-look.C:
 			if o.Silence > 0 && time.Since(time.Unix(0, ear.spoke.Load())) >= o.Silence {
 				return "silence", 0

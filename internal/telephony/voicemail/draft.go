@@ -84,34 +84,66 @@ func deleteDraft(ctx context.Context, tx db.Querier, d Draft) error {
 // minRecovered is the minimum duration of a recovered message. Shorter ones are discarded.
 const minRecovered = 2 * time.Second
 
-// Recover turns the drafts that this node left at a crash into messages, and returns how many. finish completes the
-// file at path, or finds it complete. Its error means that there is no file.
-func (s *Service) Recover(ctx context.Context, finish func(path string) (AudioFile, error)) (kept int, err error) {
+// Recover finds the drafts that this node left at a crash. FinishDrafts turns them into messages.
+func (s *Service) Recover(ctx context.Context) error {
 	all, err := s.drafts(ctx)
-	if err != nil {
-		return 0, err
-	}
 	for _, d := range all {
-		path, err := s.cfg.Files.Path(d.Blob())
-		if err != nil {
-			return kept, err
-		}
-		x, failed := finish(path)
-		if failed != nil || x.Duration < minRecovered {
-			if err := s.DiscardDraft(ctx, d); err != nil {
-				return kept, fmt.Errorf("discard voicemail draft %s: %w", d.ID, err)
-			}
-			continue
-		}
-		if err := s.SaveDraft(ctx, d, x); err != nil {
-			return kept, fmt.Errorf("save voicemail draft %s: %w", d.ID, err)
-		}
-		kept++
+		s.FinishLater(d)
 	}
-	return kept, nil
+	return err
 }
 
-// Adopt makes the drafts of another node those of this one, which has their files. Recover then saves them.
+// FinishLater takes a draft whose file or message could not be written, for example because the disk is full.
+// FinishDrafts turns what was recorded into a message; after a restart Recover finds it.
+func (s *Service) FinishLater(d Draft) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unfinished = append(s.unfinished, d)
+}
+
+// takeUnfinished returns and clears the drafts of FinishLater.
+func (s *Service) takeUnfinished() []Draft {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.unfinished
+	s.unfinished = nil
+	return all
+}
+
+// FinishDrafts turns the drafts of Recover and FinishLater into messages, and returns how many. Drafts with an error
+// remain for the next call. finish completes the file at path, or finds it complete; without audio it returns a duration
+// of 0.
+func (s *Service) FinishDrafts(ctx context.Context, finish func(path string) (AudioFile, error)) (kept int, err error) {
+	for _, d := range s.takeUnfinished() {
+		stored, failed := s.finishDraft(ctx, d, finish)
+		if failed != nil {
+			s.FinishLater(d)
+			err = errors.Join(err, fmt.Errorf("voicemail draft %s: %w", d.ID, failed))
+		}
+		if stored {
+			kept++
+		}
+	}
+	return kept, err
+}
+
+// finishDraft turns a draft into a message. It discards a draft that has hardly any audio.
+func (s *Service) finishDraft(ctx context.Context, d Draft, finish func(path string) (AudioFile, error)) (kept bool, err error) {
+	path, err := s.cfg.Files.Path(d.Blob())
+	if err != nil {
+		return false, err
+	}
+	x, err := finish(path)
+	if err != nil {
+		return false, err
+	}
+	if x.Duration < minRecovered {
+		return false, s.DiscardDraft(ctx, d)
+	}
+	return true, s.SaveDraft(ctx, d, x)
+}
+
+// Adopt makes the drafts of another node those of this one, which has their files. Recover then finds them.
 func (s *Service) Adopt(ctx context.Context, node string) error {
 	return s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: everything that a node held

@@ -40,7 +40,7 @@ var lockDurations = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minu
 // pbkdf2Iterations makes trying all PINs slow even for an attacker with the database and the master key.
 const pbkdf2Iterations = 50_000
 
-// SetPIN sets a user's PIN and ends a lock; "" removes the PIN. Only a digest is stored.
+// SetPIN sets a user's PIN and ends the locks; "" removes the PIN. Only a digest is stored.
 func (s *Service) SetPIN(ctx context.Context, tx db.Querier, org, user, pin string) error {
 	if pin == "" {
 		_, err := tx.Exec(ctx, `DELETE FROM mailbox_pins WHERE org_id = $1 AND user_id = $2`, org, user)
@@ -53,7 +53,8 @@ func (s *Service) SetPIN(ctx context.Context, tx db.Querier, org, user, pin stri
 	}
 	const text = `INSERT INTO mailbox_pins (org_id, user_id, salt, digest, wrong, locks, locked_until, updated_at)
 		VALUES ($1, $2, $3, $4, 0, 0, NULL, $5)
-		ON CONFLICT (org_id, user_id) DO UPDATE SET salt = $3, digest = $4, wrong = 0, locks = 0, locked_until = NULL, updated_at = $5`
+		ON CONFLICT (org_id, user_id) DO UPDATE SET salt = $3, digest = $4, wrong = 0, locks = 0, locked_until = NULL,
+			outside_wrong = 0, outside_locks = 0, outside_locked_until = NULL, updated_at = $5`
 	_, err = tx.Exec(ctx, text, org, user, salt, digest, db.At(s.cfg.Clock.Now()))
 	return err
 }
@@ -69,7 +70,7 @@ func (s *Service) HasPIN(ctx context.Context, q db.Querier, org, user string) (h
 	return has, err
 }
 
-// pin is the stored state of a user's PIN.
+// pin is the stored state of a user's PIN, with the counters of outside callers or of the other ones.
 type pin struct {
 	salt, digest string
 	wrong, locks int
@@ -77,9 +78,10 @@ type pin struct {
 }
 
 // CheckPIN checks a PIN. The third wrong one in a row locks the mailbox, longer each time: 1 min, 5 min, 30 min, 2 h,
-// 24 h. A locked mailbox refuses the correct PIN too. The digest is computed before the transaction, because it is
-// slow.
-func (s *Service) CheckPIN(ctx context.Context, org, user, given string) (PINAttempt, error) {
+// 24 h. A locked mailbox refuses the correct PIN too. Outside callers are counted and locked out by themselves, so that
+// strangers cannot lock a mailbox for its user's telephones. The digest is computed before the transaction, because it
+// is slow.
+func (s *Service) CheckPIN(ctx context.Context, org, user, given string, outside bool) (PINAttempt, error) {
 	var p pin
 	err := s.cfg.DB.Read(ctx).QueryRow(ctx, `SELECT salt FROM mailbox_pins WHERE org_id = $1 AND user_id = $2`, org, user).Scan(&p.salt)
 	if db.IsNone(err) {
@@ -94,17 +96,35 @@ func (s *Service) CheckPIN(ctx context.Context, org, user, given string) (PINAtt
 	}
 	salt, t := p.salt, PINAttempt{}
 	err = s.cfg.DB.Tx(ctx, func(tx db.Querier) error {
-		const lock = `UPDATE mailbox_pins SET wrong = wrong WHERE org_id = $1 AND user_id = $2 RETURNING salt, digest, wrong, locks, locked_until`
-		if err := tx.QueryRow(ctx, lock, org, user).Scan(&p.salt, &p.digest, &p.wrong, &p.locks, &p.lockedUntil); err != nil {
+		if p, err = lockPIN(ctx, tx, org, user, outside); err != nil {
 			return err
 		}
 		right := p.salt == salt && subtle.ConstantTimeCompare([]byte(digest), []byte(p.digest)) == 1
 		t = p.evaluate(right, s.cfg.Clock.Now())
-		const text = `UPDATE mailbox_pins SET wrong = $3, locks = $4, locked_until = $5 WHERE org_id = $1 AND user_id = $2`
-		_, err := tx.Exec(ctx, text, org, user, p.wrong, p.locks, p.lockedUntil)
-		return err
+		return p.store(ctx, tx, org, user, outside)
 	})
 	return t, err
+}
+
+// lockPIN reads the PIN of a user with the counters of outside callers, or of the other ones. Concurrent attempts wait.
+func lockPIN(ctx context.Context, tx db.Querier, org, user string, outside bool) (p pin, err error) {
+	text := `UPDATE mailbox_pins SET wrong = wrong WHERE org_id = $1 AND user_id = $2 RETURNING salt, digest, wrong, locks, locked_until`
+	if outside {
+		text = `UPDATE mailbox_pins SET wrong = wrong WHERE org_id = $1 AND user_id = $2
+			RETURNING salt, digest, outside_wrong, outside_locks, outside_locked_until`
+	}
+	err = tx.QueryRow(ctx, text, org, user).Scan(&p.salt, &p.digest, &p.wrong, &p.locks, &p.lockedUntil)
+	return p, err
+}
+
+// store writes the counters of outside callers, or of the other ones.
+func (p *pin) store(ctx context.Context, tx db.Querier, org, user string, outside bool) error {
+	text := `UPDATE mailbox_pins SET wrong = $3, locks = $4, locked_until = $5 WHERE org_id = $1 AND user_id = $2`
+	if outside {
+		text = `UPDATE mailbox_pins SET outside_wrong = $3, outside_locks = $4, outside_locked_until = $5 WHERE org_id = $1 AND user_id = $2`
+	}
+	_, err := tx.Exec(ctx, text, org, user, p.wrong, p.locks, p.lockedUntil)
+	return err
 }
 
 // evaluate returns the outcome of an attempt and updates the counters.

@@ -13,7 +13,13 @@ import (
 
 func (h *fixture) checkPIN(t *testing.T, pin string, want voicemail.PINResult) voicemail.PINAttempt {
 	t.Helper()
-	got, err := h.CheckPIN(context.Background(), h.org, h.ada, pin)
+	return h.checkPINFrom(t, pin, false, want)
+}
+
+// checkPINFrom is checkPIN for a caller from outside, or for one of the organisation.
+func (h *fixture) checkPINFrom(t *testing.T, pin string, outside bool, want voicemail.PINResult) voicemail.PINAttempt {
+	t.Helper()
+	got, err := h.CheckPIN(context.Background(), h.org, h.ada, pin, outside)
 	if err != nil || got.Result != want {
 		t.Fatalf("%s: %+v %v, want %v", pin, got, err, want)
 	}
@@ -48,6 +54,26 @@ func TestPIN_Check(t *testing.T) {
 		}
 		h.setPIN(t, "")
 		h.checkPIN(t, "1470", voicemail.PINNotSet)
+	})
+}
+
+// TestPIN_OutsideCallersLockThemselvesOut proves that strangers who know a number do not lock the mailbox for its
+// user's telephones, and that a new PIN ends their lock.
+func TestPIN_OutsideCallersLockThemselvesOut(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		h.setPIN(t, "2580")
+		h.checkPINFrom(t, "0001", true, voicemail.PINWrong)
+		h.checkPIN(t, "0001", voicemail.PINWrong)
+		h.checkPINFrom(t, "0002", true, voicemail.PINWrong)
+		h.checkPINFrom(t, "0003", true, voicemail.PINLocked)
+		h.checkPINFrom(t, "2580", true, voicemail.PINLocked)
+		h.checkPIN(t, "0002", voicemail.PINWrong)
+		h.checkPIN(t, "2580", voicemail.PINAccepted)
+		h.checkPINFrom(t, "2580", true, voicemail.PINLocked)
+		h.setPIN(t, "1470")
+		h.checkPINFrom(t, "1470", true, voicemail.PINAccepted)
 	})
 }
 

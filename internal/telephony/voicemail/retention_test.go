@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,7 +72,7 @@ func TestEraseCall_DeletesMessageAndAudio(t *testing.T) {
 	})
 }
 
-// Drafts of a crashed process become messages, once, if they are long enough.
+// Drafts of a crashed process become messages, once, if they are long enough. Those that cannot be written are tried again.
 func TestRecover_Drafts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -95,15 +96,19 @@ func TestRecover_Drafts(t *testing.T) {
 			lengths[path] = []time.Duration{5 * time.Second, time.Second, 0}[i]
 		}
 		finish := func(path string) (voicemail.AudioFile, error) {
-			if lengths[path] == 0 {
-				return voicemail.AudioFile{}, fs.ErrNotExist
-			}
 			return voicemail.AudioFile{Duration: lengths[path], Size: 1, SHA256: "x"}, nil
 		}
-		if n, err := h.Recover(ctx, finish); n != 1 || err != nil {
+		if err := h.Recover(ctx); err != nil {
+			t.Fatal(err)
+		}
+		full := func(string) (voicemail.AudioFile, error) { return voicemail.AudioFile{}, syscall.ENOSPC }
+		if n, err := h.FinishDrafts(ctx, full); n != 0 || !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("%d kept on a full disk, %v", n, err)
+		}
+		if n, err := h.FinishDrafts(ctx, finish); n != 1 || err != nil {
 			t.Fatalf("%d kept, %v", n, err)
 		}
-		if n, err := h.Recover(ctx, finish); n != 0 || err != nil {
+		if n, err := h.FinishDrafts(ctx, finish); n != 0 || err != nil {
 			t.Fatalf("%d kept again, %v", n, err)
 		}
 		if a := h.do("GET", "/voicemail/"+drafts[0].ID, nil).Want(200); a.At("duration_seconds") != 5.0 || a.Text("from_number") != "+442079460001" {

@@ -5,6 +5,7 @@ package voicemail
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"soniq/internal/platform/access"
@@ -92,6 +93,9 @@ type Digester interface {
 type Service struct {
 	cfg       Config
 	observers observers
+
+	mu         sync.Mutex // guards unfinished
+	unfinished []Draft    // of FinishLater
 }
 
 // NewService returns a service. It panics if a dependency is missing.

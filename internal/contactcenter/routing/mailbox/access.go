@@ -124,7 +124,7 @@ func (l *mailboxSession) tryPIN(ctx context.Context) (open, over bool, err error
 func (l *mailboxSession) checkPIN(ctx context.Context, pin string) (open, over bool, err error) {
 	t := voicemail.PINAttempt{Result: voicemail.PINWrong}
 	if l.user.ID != "" {
-		if t, err = l.s.cfg.Voicemail.CheckPIN(ctx, l.user.OrgID, l.user.ID, pin); err != nil {
+		if t, err = l.s.cfg.Voicemail.CheckPIN(ctx, l.user.OrgID, l.user.ID, pin, l.v.Info().UserID == ""); err != nil {
 			return false, false, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
 	"soniq/internal/protocol/media/clip"
+	"soniq/internal/protocol/media/record"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx"
 	"soniq/internal/telephony/voicemail"
@@ -189,6 +190,11 @@ func (l *mailboxSession) recordGreeting(ctx context.Context) error {
 			}
 		}
 		_ = os.Remove(path)
+		if errors.Is(err, pbx.ErrNotStored) {
+			l.s.cfg.Log.Error("greeting not recorded", "user", l.user.ID, "err", err)
+			_ = os.Remove(path + record.PartSuffix)
+			return l.say(ctx, "The greeting could not be recorded.")
+		}
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -139,33 +140,50 @@ func (s *Service) takeMessage(ctx context.Context, v *pbx.ScriptedCall, b mailbo
 	r, gone := v.Record(ctx, pbx.MessageOptions{Path: path, Max: longest, Silence: messageSilence, EndKeys: "#", Beep: true})
 	keeping, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	if r.Speech < minMessageSpeech {
-		if err := s.cfg.Voicemail.DiscardDraft(keeping, d); err != nil {
-			s.cfg.Log.Error("empty message not dropped", "call", d.CallID, "err", err)
+	if errors.Is(gone, pbx.ErrNotStored) {
+		if r.Speech < minMessageSpeech {
+			s.discardDraft(keeping, d)
+		} else {
+			s.cfg.Voicemail.FinishLater(d)
 		}
+		return s.messageFailed(ctx, v, b, gone)
+	}
+	if r.Speech < minMessageSpeech {
+		s.discardDraft(keeping, d)
 		v.AddEntry("voicemail.empty", map[string]any{"mailbox": b.id, "seconds": int(r.Duration.Seconds()), "ended_by": r.EndedBy})
 		return unlessGone(gone, routing.NoResult)
 	}
 	if err := s.cfg.Voicemail.SaveDraft(keeping, d, voicemail.AudioFile{Duration: r.Duration, Size: r.Size, SHA256: r.SHA256}); err != nil {
+		s.cfg.Voicemail.FinishLater(d)
 		return s.messageFailed(ctx, v, b, err)
 	}
 	v.LeftMessage()
 	v.AddEntry("voicemail.left", map[string]any{"mailbox": b.id, "voicemail_id": d.ID, "seconds": int(r.Duration.Seconds()),
-		"ended_by": r.EndedBy})
-	if gone != nil || s.say(ctx, v, "Thank you. Goodbye.") != nil {
+		"ended_by": r.EndedBy, "truncated": r.Truncated})
+	goodbye := "Thank you. Goodbye."
+	if r.Truncated {
+		goodbye = "Sorry, only the beginning of your message could be recorded. Goodbye."
+	}
+	if gone != nil || s.say(ctx, v, goodbye) != nil {
 		return routing.CallerGone
 	}
 	return routing.LeftMessage
 }
 
-// messageFailed logs that a message could not be recorded. The part that was recorded becomes a message at the next
-// start.
+// discardDraft deletes a message without speech.
+func (s *Service) discardDraft(ctx context.Context, d voicemail.Draft) {
+	if err := s.cfg.Voicemail.DiscardDraft(ctx, d); err != nil {
+		s.cfg.Log.Error("empty message not dropped", "call", d.CallID, "err", err)
+	}
+}
+
+// messageFailed logs that a message could not be stored, and tells the caller.
 func (s *Service) messageFailed(ctx context.Context, v *pbx.ScriptedCall, b mailboxInfo, err error) (outcome string) {
 	if ctx.Err() == nil {
 		s.cfg.Log.Error("message not taken", "call", v.Info().CallID, "mailbox", b.id, "err", err)
 		v.AddEntry("voicemail.failed", map[string]any{"mailbox": b.id, "reason": "internal error"})
 	}
-	return unlessGone(ctx.Err(), routing.Failed)
+	return unlessGone(s.say(ctx, v, "Sorry, your message could not be recorded."), routing.Failed)
 }
 
 // unlessGone returns outcome, or CallerGone if gone is not nil.

@@ -1193,7 +1193,7 @@ CREATE TABLE mailbox_pins (
 	wrong        INTEGER NOT NULL,
 	locks        INTEGER NOT NULL,
 	locked_until BIGINT,
-	updated_at   BIGINT NOT NULL,
+	updated_at   BIGINT NOT NULL, outside_wrong INTEGER NOT NULL DEFAULT 0, outside_locks INTEGER NOT NULL DEFAULT 0, outside_locked_until BIGINT,
 	PRIMARY KEY (org_id, user_id),
 	FOREIGN KEY (org_id, user_id) REFERENCES users (org_id, id)
 );
