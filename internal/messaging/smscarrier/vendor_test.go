@@ -288,8 +288,10 @@ func TestTwilioCallback_SignatureRequired(t *testing.T) {
 	}
 }
 
-// Fields without a value and those of a messaging service are signed too.
-// https://github.com/NousResearch/hermes-agent/pull/7933, https://github.com/chatwoot/chatwoot/pull/14125
+// TestTwilioCallback_BlankAndFurtherFields proves that fields without a value and those of a messaging service are signed too.
+//
+// https://github.com/NousResearch/hermes-agent/pull/7933
+// https://github.com/chatwoot/chatwoot/pull/14125
 func TestTwilioCallback_BlankAndFurtherFields(t *testing.T) {
 	t.Parallel()
 	a := newAdapter(t, "twilio", map[string]any{"account_sid": "AC1", "auth_token": "secret"})

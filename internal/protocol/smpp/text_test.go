@@ -248,7 +248,9 @@ func TestMemoryPartStore_LimitsAndDuplicates(t *testing.T) {
 	}
 }
 
-// A reference of 0 is one as any other: https://github.com/onomondo/onomondo-uicc/pull/174
+// TestMemoryPartStore_ReferenceZero proves that parts with the reference 0 are joined like those with any other.
+//
+// https://github.com/onomondo/onomondo-uicc/pull/174
 func TestMemoryPartStore_ReferenceZero(t *testing.T) {
 	t.Parallel()
 	ctx, now, p := t.Context(), time.Now(), NewMemoryPartStore()
