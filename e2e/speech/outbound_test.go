@@ -16,6 +16,7 @@ import (
 //
 // https://github.com/Vexa-ai/vexa/issues/1223
 // https://github.com/aws-samples/amazon-transcribe-post-call-analytics/issues/339
+// https://github.com/aws-samples/amazon-transcribe-post-call-analytics/issues/284
 func TestOutbound_SidesOfTranscript(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 75*time.Second, "a whole call is spoken")

@@ -11,6 +11,7 @@ import (
 // Quotes and space around a value are no part of it, from every source. A quote at one end is a mistake, but not in a secret.
 //
 // https://github.com/moby/moby/issues/36110
+// https://github.com/moby/moby/issues/46773
 func TestClean(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "soniq.conf")
 	for text, want := range map[string]string{

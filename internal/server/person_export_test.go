@@ -107,6 +107,10 @@ func (h *testPlatform) addMessageRow(id, from, body string) {
 	})
 }
 
+// TestPersonExport_EverythingOfOneNumber proves that an export has everything that is kept about one number, in both of its spellings, and
+// nothing about others. It ends with the erasure, which leaves nothing to export.
+//
+// https://github.com/rapidpro/rapidpro/issues/1277
 func TestPersonExport_EverythingOfOneNumber(t *testing.T) {
 	t.Parallel()
 	eachHouse(t, func(t *testing.T, h *testPlatform) {

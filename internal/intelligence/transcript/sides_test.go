@@ -5,7 +5,11 @@ import (
 	"time"
 )
 
-// The left channel has who called: the agent in outbound calls, the caller in others.
+// TestSides_FollowDirection proves that the left channel has who called: the agent in outbound calls, the caller in others.
+//
+// https://github.com/Vexa-ai/vexa/issues/1223
+// https://github.com/aws-samples/amazon-transcribe-post-call-analytics/issues/339
+// https://github.com/aws-samples/amazon-transcribe-post-call-analytics/issues/284
 func TestSides_FollowDirection(t *testing.T) {
 	t.Parallel()
 	for outbound, left := range map[bool]Speaker{false: Caller, true: Agent} {

@@ -5,7 +5,10 @@ import (
 	"testing"
 )
 
-// https://github.com/microsoft/BotFramework-WebChat/issues/2010, https://github.com/fazer-ai/agents/issues/787,
+// TestSpokenText_WithoutMarkup proves that links are spoken as their label or host, and that signs of markup are not spoken.
+//
+// https://github.com/microsoft/BotFramework-WebChat/issues/2010
+// https://github.com/fazer-ai/agents/issues/787
 // https://github.com/purplefish-ai/factory-factory/pull/2126
 func TestSpokenText_WithoutMarkup(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,8 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// Descriptions of silence and sounds are no words of a caller.
+// TestOpenAIRecognizer_AnnotationsAreNoWords proves that descriptions of silence and sounds are no words of a caller.
+//
 // https://github.com/ggml-org/whisper.cpp/pull/2629
 func TestOpenAIRecognizer_AnnotationsAreNoWords(t *testing.T) {
 	t.Parallel()
