@@ -53,6 +53,9 @@ func (m *Message) receipt(t TextSettings, ids IDs) (Receipt, bool) {
 		text = decodeLatin1(octets)
 	}
 	r, _ := ParseReceipt(text)
+	if t.encodingOf(m.DataCoding) == gsmOctets {
+		r = r.withASCIIFields(octets)
+	}
 	r.From, r.To = m.Source, m.Destination
 	r.MessageID = ids.Receipt.normalize(r.MessageID)
 	if option != "" {
@@ -65,4 +68,12 @@ func (m *Message) receipt(t TextSettings, ids IDs) (Receipt, bool) {
 		r.Error = big.NewInt(int64(code[1])<<8 | int64(code[2])).String()
 	}
 	return r, true
+}
+
+// withASCIIFields reads all fields but the text as ASCII. Most SMSCs write them so, in whatever alphabet their texts are. An underscore may
+// be that of GSM 7 bit.
+func (r Receipt) withASCIIFields(octets []byte) Receipt {
+	fields, _ := ParseReceipt(strings.ReplaceAll(decodeLatin1(octets), "\x11", "_"))
+	fields.Text, fields.Raw = r.Text, r.Raw
+	return fields
 }

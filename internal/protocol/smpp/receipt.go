@@ -76,7 +76,7 @@ func splitReceipt(text string) map[string]string {
 			break
 		}
 		_, end := nextField(rest, found)
-		found[name] = strings.Trim(rest[:end], " \t\r\n\x00,;")
+		found[name] = strings.TrimFunc(rest[:end], isSeparator)
 		rest = rest[end:]
 	}
 	return found
@@ -96,11 +96,14 @@ func nextField(s string, known map[string]string) (name string, at int) {
 	return name, at
 }
 
+// isSeparator reports whether a character separates fields: a space, a control character, a comma or a semicolon.
+func isSeparator(r rune) bool { return r <= ' ' || r == ',' || r == ';' }
+
 // indexField returns the position of "name:" at the beginning of a word, in any case, with an underscore or a space;
 // -1 if there is none.
 func indexField(s, name string) int {
 	for i := 0; i+len(name) < len(s); i++ {
-		if s[i+len(name)] == ':' && (i == 0 || s[i-1] == ' ' || s[i-1] == ',' || s[i-1] == ';' || s[i-1] == '\n') &&
+		if s[i+len(name)] == ':' && (i == 0 || isSeparator(rune(s[i-1]))) &&
 			strings.EqualFold(strings.ReplaceAll(s[i:i+len(name)], "_", " "), name) {
 			return i
 		}
