@@ -8,10 +8,15 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// The number of segments that the API tells is that of the parts that are sent. The texts are those of
-// https://github.com/linxGnu/gosmpp/pull/198, https://github.com/TwilioDevEd/message-segment-calculator/issues/18 and
-// https://github.com/TwilioDevEd/message-segment-calculator/issues/57, https://github.com/instasent/sms-counter-php/issues/15,
-// https://github.com/gammu/gammu/pull/104, https://github.com/Nexmo/nexmo-developer/pull/1866.
+// TestSegments_AreParts proves that the number of segments that the API tells is that of the parts that are sent. No part ends within a
+// character, so each of them is readable alone. The texts are those of the reports.
+//
+// https://github.com/linxGnu/gosmpp/pull/198
+// https://github.com/TwilioDevEd/message-segment-calculator/issues/18
+// https://github.com/TwilioDevEd/message-segment-calculator/issues/57
+// https://github.com/instasent/sms-counter-php/issues/15
+// https://github.com/gammu/gammu/pull/104
+// https://github.com/Nexmo/nexmo-developer/pull/1866
 func TestSegments_AreParts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -32,6 +37,20 @@ func TestSegments_AreParts(t *testing.T) {
 		parts, err := smpp.TextSettings{}.Parts(c.text, 0)
 		if err != nil || n != c.segments || len(parts) != c.segments {
 			t.Errorf("%q: %d segments, %d parts, want %d; %v", c.text, n, len(parts), c.segments, err)
+		}
+		read := ""
+		for i, p := range parts {
+			octets := p.ShortMessage
+			if len(parts) > 1 {
+				octets = octets[1+octets[0]:] // behind the user data header
+			}
+			text, ok := smpp.TextSettings{}.Decode(p.DataCoding, octets)
+			if read += text; !ok || strings.HasSuffix(string(octets), "\x1b") {
+				t.Errorf("%q: part %d ends within a character: %x", c.text, i, octets)
+			}
+		}
+		if read != c.text {
+			t.Errorf("%q is read as %q", c.text, read)
 		}
 	}
 }
