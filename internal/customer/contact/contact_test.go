@@ -166,6 +166,59 @@ func (h *fixture) namesOf(path, query string) string {
 	}
 }
 
+// TestList_PagesOfEqualTimes proves that the pages of a list have every contact once, in the order of the list, although only two names and
+// two times occur. The times differ by a microsecond.
+//
+// https://github.com/activepieces/activepieces/pull/14323
+// https://github.com/activepieces/activepieces/pull/12219
+// https://github.com/openkruise/agents/issues/581
+func TestList_PagesOfEqualTimes(t *testing.T) {
+	t.Parallel()
+	const people = 60
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		h.runJobs()
+		file := "first_name,phone\n"
+		for i := range people {
+			file += fmt.Sprintf("%s,+4420794600%02d\n", [...]string{"Ada", "Bert"}[i%2], i)
+		}
+		if a := h.waitImport(h.upload(file).Want(202).Text("id")); a.At("created") != float64(people) {
+			t.Fatalf("imported %s", a.Bytes)
+		}
+		for name, micros := range map[string]int64{"Ada": 1763000000123456, "Bert": 1763000000123457} {
+			err := d.Tx(t.Context(), func(tx db.Querier) error {
+				_, err := tx.Exec(t.Context(), `UPDATE contacts SET created_at = $3, updated_at = $3, last_contacted_at = $3
+					WHERE org_id = $1 AND first_name = $2`, h.org, name, db.At(time.UnixMicro(micros)))
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for sort, first := range map[string]string{"name": "Ada", "-last_contacted_at": "Bert"} {
+			var names []string
+			seen := map[string]bool{}
+			for path := "/contacts?limit=7&include_total=true&sort=" + sort; path != ""; {
+				a := h.do("GET", path, nil).Want(200)
+				for i := range a.At("data").([]any) {
+					at := fmt.Sprintf("data.%d.", i)
+					names, seen[a.Text(at+"id")] = append(names, a.Text(at+"first_name")), true
+				}
+				if path = ""; a.At("has_more") == true {
+					path = "/contacts?limit=7&include_total=true&sort=" + sort + "&cursor=" + a.Text("next_cursor")
+				}
+				if a.At("total") != float64(people) || len(names) > people {
+					t.Fatalf("%s: %d contacts listed, the answer is %s", sort, len(names), a.Bytes)
+				}
+			}
+			if half := people / 2; len(names) != people || len(seen) != people || names[0] != first || names[half-1] != first ||
+				names[half] == first {
+				t.Errorf("%s: %d contacts, %d of them different, named %q", sort, len(names), len(seen), names)
+			}
+		}
+	})
+}
+
 func TestMerge_KeepsAllData(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
