@@ -23,10 +23,11 @@ func numbersOf(a *optest.Answer) string {
 	return strings.Join(all, ", ") + fmt.Sprint(" ", a.At("data.0.custom"))
 }
 
-// Cells of exports with a label in another column, or with several values.
+// TestImport_SeveralValuesOfCells proves that a label in another column is that of the number, and that all numbers of a cell are read.
 //
-// https://github.com/owncloud-archive/contacts/issues/817 (Google), https://github.com/cluster-software/agent-crm/pull/88,
-// https://github.com/ONLYOFFICE/CommunityServer/issues/68 (several numbers in a cell)
+// https://github.com/owncloud-archive/contacts/issues/817
+// https://github.com/cluster-software/agent-crm/pull/88
+// https://github.com/ONLYOFFICE/CommunityServer/issues/68
 func TestImport_SeveralValuesOfCells(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ file, want string }{
@@ -49,6 +50,41 @@ func TestImport_SeveralValuesOfCells(t *testing.T) {
 		all := h.do("GET", "/contacts?limit=5", nil).Want(200)
 		if got := numbersOf(all); got != c.want || strings.Contains(string(all.Bytes), "TEL:") {
 			t.Errorf("%s: %s, want %s; import %s", name, got, c.want, a.Bytes)
+		}
+	}
+}
+
+// TestImport_NumberIsEnough proves that a row with a number alone is a contact, whatever the heading is and however the number is written.
+// The number is no custom member, and the contact is recognised by it when the file comes again.
+//
+// https://github.com/cluster-software/agent-crm/issues/84
+// https://github.com/chatwoot/chatwoot/issues/3462
+// https://github.com/NETivism/netiCRM/issues/54
+func TestImport_NumberIsEnough(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"phone\n020 7946 0018\n":                "work +442079460018 map[]",
+		"mobile\n07700-900123\n":                "mobile +447700900123 map[]",
+		"phone_number\n(020) 7946-0018\n":       "work +442079460018 map[]",
+		"mobile_number\n07700 900-123\n":        "mobile +447700900123 map[]",
+		"work_phone\n+44-20-7946-0018\n":        "work +442079460018 map[]",
+		"personal_phone_2\n0044-20-79460018\n":  "home +442079460018 map[]",
+		"name,phone\nAda,020-7946-0018\n":       "work +442079460018 map[]",
+		"name,email,phone\nAda,,020-79460018\n": "work +442079460018 map[]",
+		"id,name,identifier,email,phone_number\n1,Ada,ada-1,ada@example.com,+442079460018\n": "work +442079460018 map[id:1 identifier:ada-1]",
+		"id,first_name,last_name,phone_number\n7,,,020-7946-0018\n":                          "work +442079460018 map[id:7]",
+	} {
+		h := newFixture(t, dbtest.SQLite(t))
+		h.runJobs()
+		a := h.waitImport(h.upload(file).Want(202).Text("id"))
+		all := h.do("GET", "/contacts?limit=5&include_total=true", nil).Want(200)
+		if got := numbersOf(all); got != want || all.At("total") != float64(1) || a.At("created") != float64(1) {
+			t.Errorf("%q: %s, want %s; import %s", file, got, want, a.Bytes)
+		}
+		for _, again := range []string{file, strings.ReplaceAll(file, "-", ""), strings.ReplaceAll(file, "7946-0018", "79-46-00-18")} {
+			if a := h.waitImport(h.upload(again).Want(202).Text("id")); a.At("skipped") != float64(1) || a.At("created") != float64(0) {
+				t.Errorf("%q again as %q: %s", file, again, a.Bytes)
+			}
 		}
 	}
 }
