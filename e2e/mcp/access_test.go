@@ -22,7 +22,13 @@ type reply struct {
 // post sends one message to the address; headers come in pairs.
 func post(t testing.TB, address, key, message string, header ...string) reply {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodPost, address, bytes.NewBufferString(message))
+	return request(t, http.MethodPost, address, key, message, header...)
+}
+
+// request sends a request to the address; headers come in pairs.
+func request(t testing.TB, method, address, key, message string, header ...string) reply {
+	t.Helper()
+	r, err := http.NewRequest(method, address, bytes.NewBufferString(message))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,6 +140,43 @@ func TestSession_BoundToCredential(t *testing.T) {
 	}
 	if r := post(t, "http://"+s.HTTP+at, a.Key, initialize); r.status != 202 {
 		t.Errorf("its own stream: %d %s", r.status, r.body)
+	}
+}
+
+// TestSession_UnknownIsNotFound proves that a session that was never opened, or that has ended, gets 404 with each method and revision. So
+// a client knows that it has to open another one.
+//
+// https://github.com/aklivity/zilla/issues/2525
+// https://github.com/zereight/gitlab-mcp/issues/697
+func TestSession_UnknownIsNotFound(t *testing.T) {
+	t.Parallel()
+	s := rig.Shared(t, rig.Options{})
+	org := s.Org("live")
+	opened := post(t, address(s), org.Key, initialize)
+	ended := opened.header.Get("Mcp-Session-Id")
+	r := request(t, http.MethodDelete, address(s), org.Key, "", "Mcp-Session-Id", ended)
+	if opened.status != 200 || ended == "" || r.status/100 != 2 {
+		t.Fatalf("opened %d %q, ended %d %s", opened.status, ended, r.status, r.body)
+	}
+	for _, session := range []string{ended, "V5QMZC6NRYXHXC2PWQF4Q7BVOJ"} {
+		for _, revision := range []string{"2025-03-26", "2025-06-18", "2025-11-25"} {
+			headers := []string{"Mcp-Session-Id", session, "MCP-Protocol-Version", revision}
+			for _, message := range []string{`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
+				`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"get_live_calls","arguments":{}}}`,
+				`{"jsonrpc":"2.0","method":"notifications/initialized"}`} {
+				if r := post(t, address(s), org.Key, message, headers...); r.status != 404 || r.header.Get("Mcp-Session-Id") != "" {
+					t.Errorf("session %q, %s, POST %s: %d %s", session, revision, message, r.status, r.body)
+				}
+			}
+			for _, method := range []string{http.MethodGet, http.MethodDelete} {
+				if r := request(t, method, address(s), org.Key, "", headers...); r.status != 404 {
+					t.Errorf("session %q, %s, %s: %d %s", session, revision, method, r.status, r.body)
+				}
+			}
+		}
+	}
+	if r := post(t, address(s), org.Key, initialize); r.status != 200 || r.header.Get("Mcp-Session-Id") == "" {
+		t.Errorf("another session: %d %s", r.status, r.body)
 	}
 }
 
