@@ -3,6 +3,8 @@ package smscarrier
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/sha1"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -297,7 +299,10 @@ func TestTwilioCallback_BlankAndFurtherFields(t *testing.T) {
 	a := newAdapter(t, "twilio", map[string]any{"account_sid": "AC1", "auth_token": "secret"})
 	form := url.Values{"MessageSid": {"id-1"}, "SmsStatus": {"received"}, "From": {"+12025550111"}, "To": {"+12025550143"}, "Body": {""},
 		"FromCity": {""}, "FromZip": {""}, "MessagingServiceSid": {"MG1"}, "NumMedia": {"0"}}
-	all, err := postCallback(a, form.Encode(), "X-Twilio-Signature", base64.StdEncoding.EncodeToString(twilioSignature("secret", callbackURL, form)))
+	m := hmac.New(sha1.New, []byte("secret"))
+	m.Write([]byte(callbackURL + "Body" + "From+12025550111" + "FromCity" + "FromZip" + "MessageSidid-1" + "MessagingServiceSidMG1" + "NumMedia0" +
+		"SmsStatusreceived" + "To+12025550143"))
+	all, err := postCallback(a, form.Encode(), "X-Twilio-Signature", base64.StdEncoding.EncodeToString(m.Sum(nil)))
 	if err != nil || len(all) != 1 || all[0].Message == nil || all[0].Message.From != "+12025550111" {
 		t.Errorf("got %+v, %v", all, err)
 	}
