@@ -1,6 +1,7 @@
 package smpp
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -161,6 +162,19 @@ func TestReceipt_IDOfResponse(t *testing.T) {
 		}
 		if got := within(t, e.receipts, "receipt"); got.MessageID != sent.MessageIDs[0] || got.State != Delivered {
 			t.Errorf("%+v: sent as %s, the receipt is of %s: %+v", c, sent.MessageIDs[0], got.MessageID, got)
+		}
+	}
+}
+
+// TestEncodeReceipt_OctetsOfID proves that the id in the text of a receipt has the octets of the id in the response, which programs
+// compare without decoding the text.
+func TestEncodeReceipt_OctetsOfID(t *testing.T) {
+	t.Parallel()
+	const id = "sms_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"
+	for _, alphabet := range []Alphabet{GSM, Latin1, ASCII} {
+		octets := TextSettings{Default: alphabet}.encodeReceipt(Receipt{MessageID: id, State: Delivered, Text: "für_€"}.String())
+		if text := string(octets); !strings.HasPrefix(text, "id:"+id+" ") || !strings.HasSuffix(text, "text:f?r_?") {
+			t.Errorf("alphabet %v: %q", alphabet, text)
 		}
 	}
 }

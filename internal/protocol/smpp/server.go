@@ -311,7 +311,7 @@ func (s *Server) Receipt(ctx context.Context, account string, r Receipt) error {
 		setDefault(&r.Delivered, r.Parts)
 	}
 	text := s.receiver.textFor(account)
-	m := &Message{Source: r.From, Destination: r.To, ESMClass: 0x04, ShortMessage: text.encodeLossy(r.String()),
+	m := &Message{Source: r.From, Destination: r.To, ESMClass: 0x04, ShortMessage: text.encodeReceipt(r.String()),
 		TLVs: TLVs{textTLV(TagReceiptedMessageID, r.MessageID), octetTLV(TagMessageState, uint8(r.State))}}
 	if !r.State.Final() {
 		m.ESMClass = 0x20
@@ -323,8 +323,28 @@ func (s *Server) Receipt(ctx context.Context, account string, r Receipt) error {
 	return nil
 }
 
-// encodeLossy encodes a text in the default alphabet, with question marks for missing characters. At most 120
-// characters are used.
+// encodeReceipt encodes the text of a receipt. It is ASCII unless the default alphabet is packed, because programs
+// compare the octets of the id with those of the response: an underscore is another octet in GSM 7 bit. Other characters
+// become question marks. At most 120 characters are used.
+func (t TextSettings) encodeReceipt(text string) []byte {
+	if t.encodingOf(codingDefault) == gsmPacked {
+		return t.encodeLossy(text)
+	}
+	var octets []byte
+	for _, r := range text {
+		if r > '~' {
+			r = '?'
+		}
+		octets = append(octets, byte(r))
+	}
+	return octets[:min(len(octets), maxReceiptText)]
+}
+
+// maxReceiptText is the number of characters in the text of a receipt.
+const maxReceiptText = 160
+
+// encodeLossy encodes a text in the default alphabet, with question marks for missing characters. At most
+// maxReceiptText characters are used.
 func (t TextSettings) encodeLossy(text string) []byte {
 	clean := []rune(text)
 	for i, r := range clean {
@@ -332,6 +352,6 @@ func (t TextSettings) encodeLossy(text string) []byte {
 			clean[i] = '?'
 		}
 	}
-	e, _ := t.encodeGSM(string(clean[:min(len(clean), 120)]))
+	e, _ := t.encodeGSM(string(clean[:min(len(clean), maxReceiptText)]))
 	return e.body(0, len(e.octets), 0)
 }
