@@ -25,6 +25,8 @@ type LinphoneOptions struct {
 	Trust   string // file of the certificate that must have signed that of the address
 
 	Authority string // file of the certificate that must have signed the server's: it speaks TLS, and no audio but SRTP
+
+	Relay *TCPRelay // through which it reaches the server by TCP; nil: it speaks UDP, or TLS
 }
 
 // Linphone is a linphonec: a second telephone implementation beside baresip. It has a transfer of its own and keeps
@@ -58,7 +60,10 @@ func (s *Server) Linphone(l Login, o LinphoneOptions) *Linphone {
 	}
 	host := s.host()
 	values := map[string]any{"SIP": p.Port, "Server": s.SIP, "Username": l.Username, "Password": l.Password, "Host": host,
-		"IPv6": strings.Contains(host, ":"), "Authority": o.Authority, "Address": o.Address, "Trust": o.Trust}
+		"IPv6": strings.Contains(host, ":"), "Authority": o.Authority, "Address": o.Address, "Trust": o.Trust, "Relay": ""}
+	if o.Relay != nil {
+		values["Relay"] = o.Relay.Address
+	}
 	if o.Authority != "" {
 		values["Server"] = s.SIPS
 	}

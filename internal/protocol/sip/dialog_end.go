@@ -103,6 +103,31 @@ func (s *shard) cancelInviteTx(tx *clientTx, reason string) {
 	s.startClientTx(key, tx.flow, b, func(*received, int) {})
 }
 
+// LostInvite is an INVITE to a phone whose connection was closed. The phone may ring on.
+type LostInvite struct {
+	shard *shard
+	tx    *clientTx
+}
+
+// Cancel sends the CANCEL of the INVITE over the connection of a new registration, with a Reason unless it is empty. It
+// calls done on another goroutine as soon as the phone has responded, also if it does not know the INVITE any more.
+func (i *LostInvite) Cancel(b Binding, reason string, done func()) {
+	f := i.shard.srv.bindingFlow(&b)
+	i.shard.enqueue(func(s *shard) {
+		key := clientKey{i.tx.key.branch, cancelTx}
+		if i.tx.request == nil || s.clientTxs[key] != nil {
+			done()
+			return
+		}
+		request := sipmsg.DeriveRequest(nil, i.tx.request, "CANCEL", "", reasonFields(reason)...)
+		s.startClientTx(key, f, request, func(_ *received, status int) {
+			if status >= 200 {
+				done()
+			}
+		})
+	})
+}
+
 // reasonFields returns the Reason field of a CANCEL, or none.
 func reasonFields(reason string) []string {
 	if reason == "" {

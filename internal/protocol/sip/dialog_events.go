@@ -44,6 +44,8 @@ type Failed struct {
 	Targets    int // number of addresses of the next hop that were tried (RFC 3263 §4.3)
 	// Silent reports that the last target sent no response of any kind, not even 100.
 	Silent bool
+	// Lost is the INVITE with status 430, else nil: the phone may ring on.
+	Lost *LostInvite
 }
 
 // Acked is the first ACK to our answer of an inbound INVITE. SDP is the answer to our offer if the INVITE had none,

@@ -16,11 +16,12 @@ func (l *Leg) handleInviteResponse(m *received, status int) {
 		l.handleResponseAfterCancel(m, status)
 	case (m == nil || status == 503) && l.tryNextHop():
 	case m == nil:
+		var lost *LostInvite
 		if status == 503 && l.symmetric {
-			status = 430 // RFC 5626 §5.3.1: the phone's connection is closed
+			status, lost = 430, &LostInvite{l.shard, l.outgoingInvite.tx} // RFC 5626 §5.3.1: the phone's connection is closed
 		}
 		l.terminate(Failed{Status: status, Reason: sipmsg.ReasonPhrase(status), Targets: l.outgoingInvite.failedHops + 1,
-			Silent: !l.outgoingInvite.tx.gotProvisional})
+			Silent: !l.outgoingInvite.tx.gotProvisional, Lost: lost})
 	case status < 200:
 		l.handleProvisional(m)
 	case status < 300:

@@ -147,8 +147,9 @@ type Switch struct {
 	timelinePacer  guard.RateLimiter
 	emergencyCalls atomic.Int64 // number of emergency calls that a shutdown waits for
 	archive        calltrace.Archive[*liveCall]
-	disconnected   byDevice[*leg] // legs whose phones have lost their connection in a restart
-	lostPhones     byDevice[*lostPhone]
+	disconnected   byDevice[*leg]       // legs whose phones have lost their connection in a restart
+	lostPhones     byDevice[*lostPhone] // ring again
+	formerRinging  byDevice[*lostPhone] // may ring on for an INVITE that is over
 	releases       pendingrelease.Users
 
 	earlyTraces calltrace.Early

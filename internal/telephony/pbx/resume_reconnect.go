@@ -116,20 +116,23 @@ const statusFlowFailed = 430
 
 // lostPhone is a phone that rang when its connection was closed.
 type lostPhone struct {
-	c     *liveCall
-	dial  *forkedDial
-	phone *Phone
+	c      *liveCall
+	dial   *forkedDial
+	phone  *Phone
+	invite *sip.LostInvite // may be nil
+	ending bool            // the former ringing is being ended
 }
 
 // awaitLost waits for the phone of a leg whose connection was closed. The phone may have registered again already.
 func (h *forkedDial) awaitLost(l *leg, e sip.Failed) {
 	c := h.c
-	p := &lostPhone{c, h, l.phone}
+	p := &lostPhone{c: c, dial: h, phone: l.phone, invite: e.Lost}
 	h.lost = append(h.lost, p)
 	c.sw.lostPhones.add(l.phone.DeviceID, p)
 	c.addEntry("leg.reconnect_awaited", l, nil)
 	c.afterWhileActive(ringReconnectTimeout, func(ctx context.Context) {
 		if p.take() {
+			c.sw.cancelWhenRegistered(p)
 			h.keepBestFailure(e)
 			h.failIfNoneLeft(ctx)
 		}
@@ -161,23 +164,66 @@ func (p *lostPhone) take() bool {
 func (h *forkedDial) forgetLost() {
 	for _, p := range h.lost {
 		p.c.sw.lostPhones.remove(p.phone.DeviceID, p)
+		p.c.sw.cancelWhenRegistered(p)
 	}
 	h.lost = nil
 }
 
-// ringReconnected rings lost phones of a device that have registered again.
+// ringReconnected rings lost phones of a device that have registered again, or ends their former ringing.
 func (s *Switch) ringReconnected(device string, all []sip.Binding) {
 	for _, p := range s.lostPhones.of(device) {
-		i := slices.IndexFunc(all, func(b sip.Binding) bool {
-			return sameUserPart(p.phone.Binding.Contact, b.Contact) && b.Transport == p.phone.Binding.Transport && s.server.Reachable(b)
-		})
-		if i < 0 {
-			continue
+		if b, ok := s.newBinding(p, all); ok {
+			p.c.inbox.Push(message{run: func(context.Context) { p.ringAgain(b) }})
 		}
-		p.c.inbox.Push(message{run: func(ctx context.Context) {
-			if !p.c.done && p.take() {
-				p.dial.ringPhone(ctx, &Phone{DeviceID: device, SRTP: p.phone.SRTP, Binding: all[i]})
-			}
-		}})
 	}
+	for _, p := range s.formerRinging.of(device) {
+		if b, ok := s.newBinding(p, all); ok && s.formerRinging.remove(device, p) {
+			p.invite.Cancel(b, "", func() {})
+		}
+	}
+}
+
+// newBinding returns the new registration of a lost phone.
+func (s *Switch) newBinding(p *lostPhone, all []sip.Binding) (sip.Binding, bool) {
+	i := slices.IndexFunc(all, func(b sip.Binding) bool {
+		return sameUserPart(p.phone.Binding.Contact, b.Contact) && b.Transport == p.phone.Binding.Transport && s.server.Reachable(b)
+	})
+	if i < 0 {
+		return sip.Binding{}, false
+	}
+	return all[i], true
+}
+
+// formerRingingTime is how long a phone may ring for an INVITE that is over.
+const formerRingingTime = time.Minute
+
+// cancelWhenRegistered cancels the INVITE of a phone as soon as it has registered again. The phone would ring on, and be
+// busy for other calls. It does nothing if there is no such INVITE.
+func (s *Switch) cancelWhenRegistered(p *lostPhone) {
+	if p.invite == nil {
+		return
+	}
+	s.formerRinging.add(p.phone.DeviceID, p)
+	time.AfterFunc(formerRingingTime, func() { s.formerRinging.remove(p.phone.DeviceID, p) })
+}
+
+// endRingingTimeout limits the wait for the end of the former ringing.
+const endRingingTimeout = time.Second
+
+// ringAgain rings the phone at its new registration. A desk phone may ring on for the former INVITE, and would be busy:
+// that one is canceled first.
+func (p *lostPhone) ringAgain(b sip.Binding) {
+	if p.c.done || p.ending {
+		return
+	}
+	p.ending = true
+	ring := func(ctx context.Context) {
+		if !p.c.done && p.take() {
+			p.dial.ringPhone(ctx, &Phone{DeviceID: p.phone.DeviceID, SRTP: p.phone.SRTP, Binding: b})
+		}
+	}
+	if p.invite != nil {
+		p.invite.Cancel(b, sip.CompletedElsewhere, func() { p.c.inbox.Push(message{run: ring}) })
+	}
+	p.c.afterWhileActive(endRingingTimeout, ring)
 }

@@ -262,6 +262,9 @@ func (h *forkedDial) failed(ctx context.Context, l *leg, e sip.Failed) {
 		h.awaitLost(l, e)
 		return
 	}
+	if l.phone != nil {
+		h.c.sw.cancelWhenRegistered(&lostPhone{phone: l.phone, invite: e.Lost})
+	}
 	h.keepBestFailure(e)
 	if e.Status >= 600 { // RFC 3261 §16.7 step 5: a global refusal ends every branch
 		h.cancel()
