@@ -22,8 +22,9 @@ func headerValues(m, name string) (all []string) {
 	return all
 }
 
-// https://github.com/eigger/hass-sip/issues/39, https://github.com/emiago/sipgo/issues/97: an answering side repeats Record-Route in
-// its 200 and sends its BYE along the routes, loose or strict.
+// TestDialog_RouteSetOfCallee proves that an answering side repeats Record-Route in its 200. Its BYE has the routes, loose or strict.
+// https://github.com/eigger/hass-sip/issues/39
+// https://github.com/emiago/sipgo/issues/97
 func TestDialog_RouteSetOfCallee(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ record, uri, routes string }{
@@ -53,8 +54,50 @@ func TestDialog_RouteSetOfCallee(t *testing.T) {
 	}
 }
 
-// https://github.com/siphon-project/siphon-sip/pull/258, https://github.com/OpenSIPS/opensips/issues/3561: every ACK of a dialog has
-// its routes, that of a refused re-INVITE too. https://github.com/emiago/sipgo/issues/251: a challenge on several lines.
+// TestSubscribe_RoutesOfNotify proves that a subscription keeps the routes of its first SUBSCRIBE, in their order, loose or strict.
+// https://github.com/signalwire/freeswitch/issues/1656
+func TestSubscribe_RoutesOfNotify(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ record, uri, routes string }{
+		{"Record-Route: <sip:PEER;lr;n=2>\nRecord-Route: <sip:PEER;lr;n=1>\n", "sip:USER@PEER", "<sip:PEER;lr;n=2>|<sip:PEER;lr;n=1>"},
+		{"Record-Route: <sip:PEER;n=2>, <sip:PEER;n=1>\n", "sip:PEER;n=2", "<sip:PEER;n=1>|<sip:USER@PEER>"},
+	} {
+		l := newFakeMailbox()
+		server := newTestServer(t, sip.Config{Accounts: newFakeDirectory().addAccount("alice", "secret"),
+			EventPackages: []sip.EventPackage{l}})
+		w := &testSubscriber{peer: newPeer(t, "udp", server)}
+		w.login = challengedSubscribe(w.peer, "w1")
+		at := strings.NewReplacer("PEER", w.conn.LocalAddr().String())
+		w.sendRequest("SUBSCRIBE", "alice", "w1", 2, summary+"Expires: 600\n"+w.login()+at.Replace(c.record))
+		ok := w.wantMessage("SIP/2.0 200")
+		record := strings.Join(headerValues(strings.ReplaceAll(at.Replace(c.record), "\n", "\r\n"), "Record-Route"), ", ")
+		if got := strings.Join(headerValues(ok, "Record-Route"), ", "); got != record {
+			t.Errorf("Record-Route of the 200: %s", got)
+		}
+		wantNotify := func(user, body string) {
+			t.Helper()
+			m, at := w.wantNotify("active", "id-alice "+body, 200), strings.NewReplacer("PEER", w.conn.LocalAddr().String(), "USER", user)
+			if got := strings.Join(headerValues(m, "Route"), "|"); strings.Fields(m)[1] != at.Replace(c.uri) || got != at.Replace(c.routes) {
+				t.Errorf("NOTIFY %s by %s", strings.Fields(m)[1], got)
+			}
+		}
+		wantNotify("alice", "off")
+		l.state.Store("on")
+		server.NotifySubscribers("message-summary", "id-alice")
+		wantNotify("alice", "on")
+		dialog := "From: " + headerValue(ok, "From") + "\nTo: " + headerValue(ok, "To") + "\nCall-ID: w1\n"
+		w.sendInDialog("SUBSCRIBE", dialog, 3, summary+w.login(), "") // with another Contact and no Record-Route
+		w.wantMessage("SIP/2.0 200")
+		wantNotify("al", "on")
+	}
+}
+
+// TestDialog_RouteOfEveryACK proves that every ACK of a dialog has its routes, that of a refused re-INVITE too:
+// https://github.com/siphon-project/siphon-sip/pull/258
+// https://github.com/OpenSIPS/opensips/issues/3561
+// It also proves that a challenge on several lines is read:
+// https://github.com/emiago/sipgo/issues/251
+// https://github.com/DoubangoTelecom/doubango/issues/27
 func TestDialog_RouteOfEveryACK(t *testing.T) {
 	t.Parallel()
 	server := newTestServer(t, sip.Config{})
@@ -113,8 +156,13 @@ func TestDialog_ContactOfNoHost(t *testing.T) {
 	p.wantMessage("BYE sip:user@0.0.0.0:5076")
 }
 
-// https://github.com/pjsip/pjproject/issues/620, https://github.com/pjsip/pjproject/issues/1364: each fork is acknowledged by itself.
-// https://github.com/siphon-project/siphon-sip/pull/386: a call that has ended acknowledges nothing more.
+// TestPRACK_OfForks proves that the PRACK of each fork has the Contact, the tag and the routes of that fork:
+// https://github.com/pjsip/pjproject/issues/620
+// https://github.com/pjsip/pjproject/issues/1364
+// https://github.com/siphon-project/siphon-sip/pull/113
+// https://github.com/siphon-project/siphon-sip/pull/119
+// It also proves that a call that has ended acknowledges nothing more:
+// https://github.com/siphon-project/siphon-sip/pull/386
 func TestPRACK_OfForks(t *testing.T) {
 	t.Parallel()
 	server := newTestServer(t, sip.Config{})

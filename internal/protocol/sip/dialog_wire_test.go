@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,8 @@ func TestFork_OtherAnswersHungUp(t *testing.T) {
 	}
 }
 
+// TestCancel_CrossingAnswerHungUp proves that an answer that crosses the CANCEL is acknowledged and ended, both by its routes.
+// https://github.com/siphon-project/siphon-sip/pull/258
 func TestCancel_CrossingAnswerHungUp(t *testing.T) {
 	t.Parallel()
 	server := newTestServer(t, sip.Config{})
@@ -93,12 +96,18 @@ func TestCancel_CrossingAnswerHungUp(t *testing.T) {
 	if headerValue(cancel, "Via") != headerValue(inv, "Via") {
 		t.Errorf("CANCEL has another Via: %s, %s", headerValue(cancel, "Via"), headerValue(inv, "Via"))
 	}
-	p.respond(inv, 200, "one", p.contact())
-	p.wantMessage("ACK ")
-	p.wantMessage("BYE ")
+	route := "<sip:" + p.conn.LocalAddr().String() + ";lr;n=1>"
+	p.respond(inv, 200, "one", "Contact: <sip:bob@far.example>\nRecord-Route: "+route+"\n")
+	for _, method := range []string{"ACK ", "BYE "} {
+		if m := p.wantMessage(method + "sip:bob@far.example "); !slices.Equal(headerValues(m, "Route"), []string{route}) {
+			t.Errorf("without its route:\n%s", m)
+		}
+	}
 	wantNoEvent(t, e)
 }
 
+// TestDialog_RouteSet proves that the requests of a calling side go to the Contact of the 200 by its routes, loose or strict.
+// https://github.com/restsend/rustpbx/issues/122
 func TestDialog_RouteSet(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, record, uri, routes string }{
@@ -214,6 +223,9 @@ func TestTCP_PhonesGetOwnCalls(t *testing.T) {
 	(&peer{t: t, conn: stranger, tcp: true}).wantSilence(50 * time.Millisecond)
 }
 
+// TestTCP_Framing proves that pings get pongs, and that each of several messages is answered: in many segments, and in one behind a CRLF.
+// https://github.com/haumacher/phoneblock/pull/443
+// https://github.com/NormB/sipnab/pull/95
 func TestTCP_Framing(t *testing.T) {
 	t.Parallel()
 	server := newTestServer(t, sip.Config{})
@@ -233,7 +245,12 @@ func TestTCP_Framing(t *testing.T) {
 	for _, b := range []byte(all.String()) { // three messages, a byte at a time
 		p.conn.Write([]byte{b})
 	}
-	for i := range 3 {
+	all.Reset()
+	for i := 3; i < 6; i++ {
+		fmt.Fprintf(&all, msg, i, i+1)
+	}
+	p.conn.Write([]byte("\r\n" + all.String())) // one CRLF and three messages in one segment
+	for i := range 6 {
 		if m := p.wantMessage("SIP/2.0 200"); headerValue(m, "CSeq") != fmt.Sprint(i+1, " OPTIONS") {
 			t.Errorf("answer %d is to %s", i, headerValue(m, "CSeq"))
 		}
