@@ -230,6 +230,19 @@ func TestRegisterClient_StaysRegistered(t *testing.T) {
 	}
 }
 
+// TestRegisterClient_ContactsOfOthers proves that the lifetime of our Contact is found in a list with others, even if those cannot be read.
+// https://github.com/onsip/SIP.js/issues/560
+func TestRegisterClient_ContactsOfOthers(t *testing.T) {
+	t.Parallel()
+	p, _, told := newFakeRegistrar(t, sip.RegistrationConfig{ContactUser: "4930", Retry: time.Minute})
+	r := p.wantMessage("REGISTER ")
+	p.respond(r, 200, "r", "m:<sip:10001080@203.0.113.5:65080;transport=tcp>;expires=2353204,"+headerValue(r, "Contact")+
+		";expires=600,<sip:PBX#1000#905448737777@203.0.113.5>;expires=2519533,Date:Thu, 24 May 2018 05:52:55 GMT\n")
+	if s := <-told; !s.Registered || s.Expires != 600*time.Second {
+		t.Errorf("told %+v", s)
+	}
+}
+
 func TestRegisterClient_WrongPasswordBacksOff(t *testing.T) {
 	t.Parallel()
 	p, _, told := newFakeRegistrar(t, sip.RegistrationConfig{Retry: time.Minute})
