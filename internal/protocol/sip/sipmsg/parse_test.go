@@ -7,6 +7,9 @@ import (
 	sipgo "github.com/emiago/sipgo/sip"
 )
 
+// TestURI_Parse proves that URIs are read, also with a number sign in the user part or without a user before the @:
+// https://github.com/onsip/SIP.js/issues/560
+// https://github.com/aboutsip/pkts/issues/39
 func TestURI_Parse(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]URI{
@@ -14,6 +17,8 @@ func TestURI_Parse(t *testing.T) {
 		"SIPS:al%20ice:pw@[2001:db8::1]:5061;lr;x=y":    {Scheme: "sips", User: "al ice", Host: "2001:db8::1", Port: 5061, Params: "lr;x=y"},
 		"tel:+49301234567;phone-context=example.com":    {Scheme: "tel", User: "+49301234567", Params: "phone-context=example.com"},
 		"sip:user;par=u%40example.net@example.com":      {Scheme: "sip", User: "user;par=u@example.net", Host: "example.com"},
+		"sip:PBX#1000#9@192.0.2.1":                      {Scheme: "sip", User: "PBX#1000#9", Host: "192.0.2.1"},
+		"sip:@192.0.2.1:5062;lr":                        {Scheme: "sip", Host: "192.0.2.1", Port: 5062, Params: "lr"},
 		"sip:example.com:5060;transport=tcp?Replaces=1": {Scheme: "sip", Host: "example.com", Port: 5060, Params: "transport=tcp", query: "Replaces=1"},
 	} {
 		got, err := ParseURI(text)
