@@ -1,6 +1,7 @@
 package media
 
 import (
+	"encoding/binary"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"soniq/internal/protocol/media/codec"
 	"soniq/internal/protocol/media/dtmf"
 	"soniq/internal/protocol/media/mediatest"
+	"soniq/internal/protocol/media/rtp"
 	"soniq/internal/protocol/media/sdp"
 )
 
@@ -78,6 +80,43 @@ func TestQueueDigit_EventOrTone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestQueueDigit_OpusWithNarrowbandEvents proves that a leg with Opus and telephone-event/8000 sends and receives digits as these events.
+// Their durations have the clock of the events, not that of Opus.
+// https://github.com/asterisk/asterisk/pull/779
+// https://github.com/pjsip/pjproject/issues/2088
+func TestQueueDigit_OpusWithNarrowbandEvents(t *testing.T) {
+	t.Parallel()
+	leg, phone := openStream(t, testEngine(t, Config{}, newLoop)), rawSocket(t, "127.0.0.1")
+	leg.SetRemote(Remote{Addr: addrOf(phone), Formats: []sdp.Format{{PT: 111, Name: "OPUS", Rate: 48000},
+		{PT: 101, Name: sdp.TelephoneEvent, Rate: 8000}}})
+	ear := newEarpiece(leg)
+	if !leg.QueueDigit('7', 100*time.Millisecond) {
+		t.Fatal("7 was not pressed")
+	}
+	_ = phone.SetReadDeadline(time.Now().Add(patience))
+	for end := false; !end; {
+		var b [maxPacket]byte
+		n, err := phone.Read(b[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, from, to, ok := rtp.Parse(b[:n])
+		if !ok || h.PT != 101 || to-from != 4 || b[from] != 7 {
+			t.Fatalf("%+v: %x is no 7", h, b[:n])
+		}
+		end = b[from+1]&0x80 != 0
+		if d := binary.BigEndian.Uint16(b[from+2:]); d%160 != 0 || end != (d == 800) {
+			t.Errorf("a duration of %d, end %v; the key is held for 800 in steps of 160", d, end)
+		}
+	}
+	payload := make([]byte, 4)
+	dtmf.PutEvent(payload, 5, 800, true)
+	if _, err := phone.WriteToUDPAddrPort(rtpPacket(1, 1000, 7, 101, payload), leg.Local()); err != nil {
+		t.Fatal(err)
+	}
+	ear.wait(t, func() bool { return ear.digits == "5" })
 }
 
 // Members of a mixer that hear a leg receive its digits as well. They come in the form that each leg takes, as long as the key is held

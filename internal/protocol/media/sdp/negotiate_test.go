@@ -43,6 +43,38 @@ func TestRelayedAnswer_FormatsOtherLegAccepted(t *testing.T) {
 	}
 }
 
+// TestAnswers_OpusWithNarrowbandEvents proves that telephone-event/8000 is used beside Opus if there are no events with the clock of Opus.
+// https://github.com/asterisk/asterisk/pull/779
+// https://github.com/pjsip/pjproject/issues/2088
+func TestAnswers_OpusWithNarrowbandEvents(t *testing.T) {
+	t.Parallel()
+	const both = "OPUS/096 telephone-event/101"
+	offer := described(t, "96 101")
+	for _, other := range []string{"96 101", "96 97", "96 97 101", "96"} {
+		m, err := RelayedAnswer(offer, described(t, other))
+		if got := formatNames(m.Formats); err != nil || got != both {
+			t.Errorf("the other leg accepted %s: answered %q, %v", other, got, err)
+		}
+	}
+	if got := formatNames(RelayedOffer(offer).Formats); !strings.Contains(got, "OPUS/096") || !strings.Contains(got, "telephone-event/101") {
+		t.Errorf("offered to the other leg: %s", got)
+	}
+	s := NewSession(legAddr)
+	s.Offer(LocalMedia{Formats: SupportedFormats})
+	if _, err := s.ReceiveAnswer(mediatest.PhoneOffer("m=audio 4000 RTP/AVP 111 101", "a=rtpmap:111 opus/48000/2",
+		"a=rtpmap:101 telephone-event/8000")); err != nil {
+		t.Fatal(err)
+	}
+	if got := formatNames(s.SendFormats()); got != "OPUS/111 telephone-event/101" || s.Codec() != codec.Opus {
+		t.Errorf("sent after such an answer: %s", got)
+	}
+	if codec.Opus.CanEncode() {
+		if m, err := LocalAnswer(offer); err != nil || formatNames(m.Formats) != both {
+			t.Errorf("our own answer: %+v, %v", m.Formats, err)
+		}
+	}
+}
+
 // The formats sent are those of the answer, with the other side's payload types.
 func TestSession_SendFormatsOfAnswer(t *testing.T) {
 	t.Parallel()
