@@ -8,9 +8,11 @@ import (
 	"soniq/internal/protocol/media/mediatest"
 )
 
-// A carrier that connects its caller with another machine changes the source, or its numbers, behind one address.
-// https://github.com/livekit/sip/pull/828, https://github.com/baresip/baresip/issues/817 (a new SSRC with lower numbers),
-// https://github.com/signalwire/freeswitch/issues/2361 (a timestamp that goes back under one SSRC).
+// TestJitterBuffer_SourceChanges proves that audio goes on if the source or its numbers change behind one address. Carriers do that when
+// they connect their caller with another machine.
+// https://github.com/livekit/sip/pull/828 (a new SSRC with lower numbers)
+// https://github.com/baresip/baresip/issues/817 (the same)
+// https://github.com/signalwire/freeswitch/issues/2361 (a timestamp that goes back under one SSRC)
 func TestJitterBuffer_SourceChanges(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]Header{

@@ -41,12 +41,16 @@ func formatOf(tag, bits int, more ...byte) []byte {
 	return append(le.AppendUint16(b, uint16(bits)), more...)
 }
 
-// TestDecode_Reports covers files that other programs could not read:
-// https://github.com/waywardgeek/sonic/pull/19, https://github.com/zenwerk/go-wave/pull/1 (LIST before data),
-// https://github.com/pjsip/pjproject/issues/2073 (chunks behind data), https://github.com/jstrait/wavefile/issues/37 and
-// https://github.com/jstrait/wavefile/issues/33 (longer fmt chunks), https://github.com/naudio/NAudio/issues/688 and
-// https://github.com/rs1729/RS/issues/39 (sizes of 0 and 0xFFFFFFFF), https://github.com/nysthi/nysthi/issues/203,
-// https://github.com/pdeljanov/Symphonia/issues/247 (floating point, also in 40 bytes).
+// TestDecode_Reports proves that files are read that other programs could not read:
+// https://github.com/waywardgeek/sonic/pull/19 (LIST before data)
+// https://github.com/zenwerk/go-wave/pull/1 (the same)
+// https://github.com/pjsip/pjproject/issues/2073 (chunks behind data)
+// https://github.com/jstrait/wavefile/issues/37 (longer fmt chunks)
+// https://github.com/jstrait/wavefile/issues/33 (the same)
+// https://github.com/naudio/NAudio/issues/688 (sizes of 0 and 0xFFFFFFFF)
+// https://github.com/rs1729/RS/issues/39 (the same)
+// https://github.com/nysthi/nysthi/issues/203 (floating point)
+// https://github.com/pdeljanov/Symphonia/issues/247 (floating point in 40 bytes)
 func TestDecode_Reports(t *testing.T) {
 	t.Parallel()
 	const unknown = math.MaxUint32
