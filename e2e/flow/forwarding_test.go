@@ -50,6 +50,24 @@ func rungUsers(o *fixture.Office, callID string) (users []string) {
 	return users
 }
 
+// wantLoopRefused makes Ada call a user whose calls are forwarded in a circle, the nth call of Ada's to it. The call fails with 480 at
+// once and no telephone rings. last is the user whose forwarding is not carried out.
+func wantLoopRefused(o *fixture.Office, name string, n int, called, last rig.User) {
+	o.T.Helper()
+	o.AdaPhone.Do("dial", called.Extension)
+	o.AdaPhone.Wait("CALL_CLOSED", "480")
+	r := o.CDRs(n, "direction=internal&phone="+called.Extension)[0]
+	if told := o.WaitTimelineStep(r.CallID, "call.forward_failed"); told["user_id"] != last.ID {
+		o.T.Errorf("%s: told %v", name, told)
+	}
+	if rang := rungUsers(o, r.CallID); r.Status == "completed" || len(rang) != 0 || r.SIPStatus == nil || *r.SIPStatus != 480 ||
+		r.EndedAt.Sub(r.StartedAt) > 10*time.Second {
+		o.T.Errorf("%s: %+v; rung were %v", name, r, rang)
+	}
+}
+
+// TestForwarding_EveryRule proves that each rule of a user forwards the call, and that forwarding in a circle ends it:
+// https://github.com/fusionpbx/fusionpbx/issues/2746
 func TestForwarding_EveryRule(t *testing.T) {
 	t.Parallel()
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
@@ -95,14 +113,10 @@ func TestForwarding_EveryRule(t *testing.T) {
 		o.Want(200, "PUT", "/users/"+o.Bob.ID+"/dnd", map[string]any{"enabled": false}, nil)
 		o.UpdateUser(o.Bob, fixture.Forwarding("always", carol))
 		o.UpdateUser(o.Carol, fixture.Forwarding("always", "user:"+o.Bob.ID))
-		o.AdaPhone.Do("dial", o.Bob.Extension)
-		r := cdrOf(o, 3, o.Bob)
-		if told := o.WaitTimelineStep(r.CallID, "call.forward_failed"); told["user_id"] != o.Bob.ID {
-			t.Errorf("two who forward to each other: told %v", told)
-		}
-		if rang := rungUsers(o, r.CallID); r.Status == "completed" || len(rang) != 0 {
-			t.Errorf("two who forward to each other: %+v; rung were %v", r, rang)
-		}
+		wantLoopRefused(o, "two who forward to each other", 3, o.Bob, o.Bob)
+		o.UpdateUser(o.Carol, fixture.Forwarding("always", carol))
+		wantLoopRefused(o, "one who forwards to itself", 1, o.Carol, o.Carol)
+		wantLoopRefused(o, "one who forwards to that one", 4, o.Bob, o.Carol)
 	})
 }
 
