@@ -46,13 +46,23 @@ func (p *Platform) checkDestination(ctx context.Context, orgID, to string) (stri
 		case !p.owns(u):
 			return foreignHostError(u), nil
 		}
-		return "", nil
+		return p.checkOwnAddress(ctx, orgID, u)
 	case "tel":
 		return p.reachNumber(ctx, orgID, name)
 	default:
 		return "must be a number, ext:, user:, queue:, flow:, voicemail: or sip: destination", nil
 	}
 	return notFoundReason(err, to)
+}
+
+// checkOwnAddress returns the reason why a SIP address of this server leads nowhere, or "". Its user part must be an extension or a number.
+// Feature codes, such as *97, are for phones alone.
+func (p *Platform) checkOwnAddress(ctx context.Context, orgID string, u sipmsg.URI) (string, error) {
+	name, _, _ := strings.Cut(u.User, ";") // before the parameters of a number
+	if name = sipmsg.Readable(strings.TrimPrefix(name, "tel:")); routing.IsExtension(name) {
+		return p.checkDestination(ctx, orgID, "ext:"+name)
+	}
+	return p.reachNumber(ctx, orgID, name)
 }
 
 // checkForward is reach for the forwarding of users, in which an extension may have no prefix.
