@@ -236,6 +236,44 @@ func TestForwarding_Voicemail(t *testing.T) {
 	})
 }
 
+// TestForwarding_OwnMailboxStaysClosed proves that a caller leaves a message if the user forwards to the own extension, or if the phone
+// redirects to *97. The menu of the mailbox opens for neither. No rule may forward to *97.
+//
+// https://github.com/2600hz/kazoo/pull/6730
+// https://github.com/BelledonneCommunications/linphone-android/issues/1392
+func TestForwarding_OwnMailboxStaysClosed(t *testing.T) {
+	t.Parallel()
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
+	o := &fixture.Office{Org: fixture.NewOrg(s)}
+	o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
+	dave := o.AddUser("Dave")
+	o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
+	mailbox := "sip:*97@" + s.SIP
+	for _, rule := range []string{"always", "busy", "no_answer", "unreachable"} {
+		for _, to := range []string{"*97", "ext:*97", "tel:*97", mailbox} {
+			o.Want(422, "PATCH", "/users/"+o.Bob.ID, fixture.Forwarding(rule, to), nil)
+		}
+	}
+	for _, u := range []rig.User{o.Bob, dave} {
+		o.UpdateUser(u, map[string]any{"voicemail": map[string]any{"enabled": true}})
+	}
+	o.UpdateUser(o.Bob, fixture.Forwarding("always", o.Bob.Extension))
+	redirects := s.Sipp(rig.Script{Scenario: "refuse", Status: 302, Refer: mailbox, Port: o.RegisterSipp(dave.SIP), From: dave.SIP.Username})
+	for i, called := range []rig.User{o.Bob, dave} {
+		o.AdaPhone.Dial(called.Extension)
+		o.WaitBeep(o.AdaPhone, 30*time.Second)
+		<-time.After(3 * time.Second) // she speaks
+		o.AdaPhone.Do("hangup", "")
+		o.AdaPhone.Wait("CALL_CLOSED", "")
+		left := o.WaitMessages(i + 1)[0]
+		steps := o.TimelineSteps("/calls/" + left.CallID)
+		if left.From != o.Ada.Extension || left.Seconds < 2 || slices.Contains(steps, "mailbox.entered") {
+			t.Errorf("left for %s: %+v, steps %v", called.Name, left, steps)
+		}
+	}
+	redirects.Wait()
+}
+
 // TestForwarding_ChangedByItsUser changes an agent's forwarding with the agent's own key. The next calls follow it.
 func TestForwarding_ChangedByItsUser(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,7 @@ type Script struct {
 	LateOffer bool     // the INVITE has no SDP
 	Formats   string   // payload types offered or answered beside events; "" for 0, PCMU
 	Play      string   // raw mu-law file that it sends as audio
-	Event     string   // event that a NOTIFY must name; "" for any
+	Event     string   // event that a NOTIFY must name, "" for any; or that it watches, "" for dialog
 	Headers   []string // further header lines of the INVITE
 	Status    int      // status that it expects, or with which it refuses
 	Hold      string   // SDP direction with which it requests or accepts a hold
@@ -46,7 +46,7 @@ type Script struct {
 	Echo      bool     // sends received audio back
 	Picture   bool     // its INFO requests a video picture instead of carrying a digit
 	Ponder    int      // milliseconds before it accepts a hold
-	Refer     string   // target of its REFER
+	Refer     string   // target of its REFER, or of its redirection
 	Reason    string   // Reason of its CANCEL; "" for none
 	Early     string   // SDP direction of its 183, or 0.0.0.0 for that address; "" for sendrecv
 }
