@@ -51,17 +51,28 @@ func TestMessage_LeftAndHeardByPhone(t *testing.T) {
 	})
 }
 
+// TestMessage_SilenceDiscarded proves that a caller who hangs up in the greeting, or who is silent after it, leaves no message.
+//
+// https://github.com/shimaore/ccnq3/issues/41
 func TestMessage_SilenceDiscarded(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
 	m := newVoicemailOffice(s)
 	silence, _ := fixture.WriteAudio(t, "silence", make([]int16, 8000*60))
 	p := m.callFromOutside("+442079460002", silence)
-	p.Dial(m.number)
+	p.Dial(m.number) // the greeting is a short beep
+	const greeting = 830
+	m.Want(200, "PATCH", "/users/"+m.ada.ID, map[string]any{"voicemail": map[string]any{
+		"greeting_audio_id": m.UploadTone(greeting, 20*time.Second)}}, nil)
+	v := m.CallIn(m.carrier, "+442079460012")
+	v.WaitTone(0, greeting)
+	v.Line.HangUp()
 	p.Wait("CALL_CLOSED", "")
-	r := m.CDR("+442079460002")
-	if r.MissedReason == nil || *r.MissedReason == "voicemail" || r.VoicemailID != nil {
-		t.Errorf("record: %s %v %v", r, r.MissedReason, r.VoicemailID)
+	for _, number := range []string{"+442079460002", "+442079460012"} {
+		r := m.CDR(number)
+		if r.MissedReason == nil || *r.MissedReason == "voicemail" || r.VoicemailID != nil {
+			t.Errorf("record: %s %v %v", r, r.MissedReason, r.VoicemailID)
+		}
 	}
 	m.WaitMessages(0)
 	if left, _ := filepath.Glob(filepath.Join(s.Data, "recordings", "*", "*", "*", "vm_*")); len(left) > 0 {

@@ -1,6 +1,7 @@
 package voicemail
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,55 @@ func TestMWI_Subscribed(t *testing.T) {
 	ada := fixture.NewOrg(s).AddUser("Ada")
 	phone := s.Phone(ada.SIP, rig.PhoneOptions{Lamp: true})
 	phone.Wait("MWI_NOTIFY", "Voice-Message: 0/0")
+}
+
+// TestMWI_EveryNameOfMailbox proves that phones subscribe to their mailbox by *97, by the extension and by their user name. The extension
+// begins with 0. Each phone is notified of a message and of its deletion in the menu.
+//
+// https://github.com/fusionpbx/fusionpbx/pull/2882
+// https://github.com/fusionpbx/fusionpbx/issues/2039
+// https://github.com/irontec/ivozprovider/issues/536
+func TestMWI_EveryNameOfMailbox(t *testing.T) {
+	t.Parallel()
+	s := rig.Shared(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
+	m := newVoicemailOffice(s)
+	const extension = "0716"
+	m.UpdateUser(m.ada, map[string]any{"extension": extension, "voicemail": map[string]any{"enabled": true}})
+	m.Want(200, "PUT", "/users/"+m.ada.ID+"/dnd", map[string]any{"enabled": true}, nil)
+	lamps := map[string]*rig.Sipp{}
+	for _, name := range []string{"*97", extension, m.ada.SIP.Username} {
+		lamps[name] = s.Sipp(rig.Script{Scenario: "watch", Login: &m.ada.SIP, Number: name, Event: "message-summary", Limit: 2 * time.Minute})
+	}
+	show := func(counts string) {
+		t.Helper()
+		for name, lamp := range lamps {
+			rig.Until(t, "the lamp of "+name+" shows "+counts, 30*time.Second, func() bool { return lastCounts(lamp) == counts })
+		}
+	}
+	show("0/0 (0/0)")
+	say, _ := fixture.Tone(t, fixture.MessageTone)
+	caller := s.Phone(m.AddUser("Bob").SIP, rig.PhoneOptions{Say: say})
+	caller.Dial(extension)
+	m.WaitBeep(caller, 20*time.Second)
+	<-time.After(3 * time.Second) // he speaks
+	caller.Do("hangup", "")
+	show("1/0 (0/0)")
+	m.adaPhone.Dial("*97")
+	m.adaPhone.Do("sndcode", "1")
+	show("0/1 (0/0)")
+	m.adaPhone.Do("sndcode", "3")
+	show("0/0 (0/0)")
+	m.WaitMessages(0)
+}
+
+// lastCounts returns the message counts of the last NOTIFY (RFC 3842 §5.2) that a watcher received.
+func lastCounts(lamp *rig.Sipp) (counts string) {
+	for _, m := range lamp.Messages() {
+		if m.Received && strings.HasPrefix(m.Text, "NOTIFY") {
+			counts = cmp.Or(rig.Field(m.Text, "Voice-Message"), counts)
+		}
+	}
+	return counts
 }
 
 // A telephone that never subscribes gets unsolicited MWI (RFC 3842).
