@@ -1,11 +1,13 @@
 package command_test
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -80,6 +82,15 @@ func TestServe_ReadyLineNamesPorts(t *testing.T) {
 	}
 }
 
+// TestServe_DataFolderLocked proves that a second server on a data folder is refused, and that the first one keeps its control socket.
+// After a kill the next server starts, whatever the old control socket and the lock file say.
+//
+// https://github.com/thin-edge/thin-edge.io/pull/4264
+// https://github.com/pingcap/tidb/issues/26058
+// https://github.com/nginx/nginx/issues/851
+// https://github.com/mailgun/kafka-pixy/issues/4
+// https://github.com/rethinkdb/rethinkdb/issues/36
+// https://github.com/apple/ccs-calendarserver/issues/25
 func TestServe_DataFolderLocked(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, quick)
@@ -90,11 +101,23 @@ func TestServe_DataFolderLocked(t *testing.T) {
 		t.Fatalf("the first one is disturbed: %v", err)
 	}
 	_ = a.Body.Close()
+	s.Org("live") // by the control socket
+	s.Kill()
+	if _, err := os.Lstat(filepath.Join(s.Data, "control.sock")); err != nil {
+		t.Fatalf("the killed server left no control socket: %v", err)
+	}
+	write(t, filepath.Join(s.Data, "lock"), []byte(strconv.Itoa(os.Getpid())+"\n")) // the id of a process that is no soniq
+	s.Start()
+	s.Org("live")
 }
 
+// TestServe_PortInUse proves that a server does not start if an address is in use. The error names the setting. The next start succeeds.
+//
+// https://github.com/apache/apisix/issues/7986
 func TestServe_PortInUse(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, quick)
+	smpp := fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t))
+	s := rig.Start(t, rig.Options{Flags: append([]string{"--smpp", smpp}, quick.Flags...)})
 	soniq(t, nil, "serve", "--data", t.TempDir(), "--http", s.HTTP, "--sip", "127.0.0.1:0").refused(t, s.HTTP, "in use", "--http")
 	soniq(t, nil, "serve", "--data", t.TempDir(), "--http", "127.0.0.1:0", "--sip", s.SIP, "--rtp-ports", "0-0").refused(t, s.SIP, "in use", "--sip")
 	soniq(t, nil, "serve", "--data", t.TempDir(), "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0",
@@ -104,6 +127,19 @@ func TestServe_PortInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	soniq(t, nil, "serve", "--data", filepath.Join(file, "data"), "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0").refused(t, "data folder", file)
+
+	s.Stop()
+	taken, err := net.Listen("tcp", smpp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	if err := s.TryStart(); err == nil || !strings.Contains(err.Error(), "--smpp") || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("while the address of SMPP is in use: %v", err) // SMPP listens after the control socket
+	}
+	_ = taken.Close()
+	s.Start()
+	s.Org("live") // by the control socket
 }
 
 // TestConfiguration_Precedence sets a value in all four sources, one after the other.
