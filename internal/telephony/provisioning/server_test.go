@@ -61,6 +61,28 @@ func TestServe_FirstPhoneBindsAddress(t *testing.T) {
 	})
 }
 
+// TestServe_MACInUserAgent proves that a phone gets its configuration however its User-Agent writes the MAC address. The address of the
+// file counts, and the version of the firmware is read beside it.
+//
+// https://github.com/fusionpbx/fusionpbx/pull/2893
+func TestServe_MACInUserAgent(t *testing.T) {
+	t.Parallel()
+	agents := []string{"00:15:65:ab:cd:ef", "001565abcdef", "00:15:65:AB:CD:EF", "00-15-65-ab-cd-ef", ""}
+	for _, first := range agents {
+		h := newFixture(t, dbtest.SQLite(t))
+		id, address := h.phone(`,"vendor":"Yealink"`)
+		password := value(t, h.want(200, address+ownFile, "Yealink SIP-T58 58.80.0.25 "+first), "account.1.password")
+		if a := h.do("GET", "/devices/"+id, nil); a.Text("mac") != "00:15:65:ab:cd:ef" || a.Text("firmware") != "58.80.0.25" {
+			t.Errorf("%q: MAC address %q, firmware %q", first, a.Text("mac"), a.Text("firmware"))
+		}
+		for _, next := range agents {
+			if body := h.want(200, address+ownFile, "Yealink SIP-T58 58.80.0.25 "+next); value(t, body, "account.1.password") != password {
+				t.Errorf("%q after %q: another password", next, first)
+			}
+		}
+	}
+}
+
 func TestServe_ForeignMACRefusedAndAudited(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
