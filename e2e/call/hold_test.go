@@ -96,6 +96,9 @@ func wantDirections(s *fixture.Org, caller, callee *rig.Sipp, asked, agreed stri
 	}
 }
 
+// TestHold_FromPhone proves that the other side of a call of two hears music while a phone holds, and the phone again afterwards.
+//
+// https://github.com/twilio/voice-quickstart-android/issues/390
 func TestHold_FromPhone(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})

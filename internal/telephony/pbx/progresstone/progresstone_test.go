@@ -44,7 +44,10 @@ func cadence(lead int, on, off time.Duration, hz ...float64) []int16 {
 	return pcm
 }
 
+// TestDetector_TonesAreNoSpeech proves that tones of the network, such as busy, count as no speech of a message.
+//
 // https://github.com/2600hz/kazoo/pull/2689
+// https://github.com/fusionpbx/fusionpbx/issues/724
 func TestDetector_TonesAreNoSpeech(t *testing.T) {
 	t.Parallel()
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
