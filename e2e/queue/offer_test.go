@@ -83,6 +83,9 @@ func TestOffer_AgentWithdraws(t *testing.T) {
 		"Paused": func(o *fixture.Office, id string) {
 			o.Want(200, "PUT", "/agents/"+o.Ada.ID+"/queues/"+id, map[string]any{"signed_in": true, "paused": true}, nil)
 		},
+		"SignedOut": func(o *fixture.Office, id string) {
+			o.Want(200, "PUT", "/agents/"+o.Ada.ID+"/queues/"+id, map[string]any{"signed_in": false}, nil)
+		},
 		"MemberRemoved": func(o *fixture.Office, id string) {
 			o.Want(204, "DELETE", "/queues/"+id+"/members/"+o.Ada.ID, nil, nil)
 		},

@@ -34,7 +34,7 @@ func TestMenu_MoreThan100Messages(t *testing.T) {
 	if told := fmt.Sprint(m.WaitTimelineStep(id, "prompt.failed")["text"]); !strings.HasPrefix(told, "You have 120 new messages and no old messages.") {
 		t.Errorf("the menu says %q", told)
 	}
-	call.Press("1") // the first message; 2 leads to the next one
+	call.Press("1")                               // the first message; 2 leads to the next one
 	pace := time.NewTicker(50 * time.Millisecond) // of a quick user: the server takes 25 keys per second
 	defer pace.Stop()
 	for next := 1; next <= heard; next++ {
