@@ -258,7 +258,8 @@ func TestForwarding_OwnMailboxStaysClosed(t *testing.T) {
 		o.UpdateUser(u, map[string]any{"voicemail": map[string]any{"enabled": true}})
 	}
 	o.UpdateUser(o.Bob, fixture.Forwarding("always", o.Bob.Extension))
-	redirects := s.Sipp(rig.Script{Scenario: "refuse", Status: 302, Refer: mailbox, Port: o.RegisterSipp(dave.SIP), From: dave.SIP.Username})
+	redirects := s.Sipp(rig.Script{Scenario: "refuse", Status: 302, Refer: mailbox, Port: o.RegisterSipp(dave.SIP),
+		From: dave.SIP.Username})
 	for i, called := range []rig.User{o.Bob, dave} {
 		o.AdaPhone.Dial(called.Extension)
 		o.WaitBeep(o.AdaPhone, 30*time.Second)

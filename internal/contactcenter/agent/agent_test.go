@@ -297,8 +297,10 @@ func TestPresence_CallOfOwnPhone(t *testing.T) {
 		}
 		h.publish(t)
 		h.wantPresence(t, "busy", n.ID)
-		leg := call.LegState{ID: n.CallerLeg, Role: "caller", UserID: h.ada, DeviceID: h.phone, Status: "ended", StartedAt: n.StartedAt, EndedAt: h.now()}
-		err := h.calls.End(h.ctx, call.Ended{New: n, At: h.now(), Outcome: call.Outcome{Reason: "caller_hangup"}, Legs: []call.LegState{leg},
+		leg := call.LegState{ID: n.CallerLeg, Role: "caller", UserID: h.ada, DeviceID: h.phone, Status: "ended",
+			StartedAt: n.StartedAt, EndedAt: h.now()}
+		err := h.calls.End(h.ctx, call.Ended{New: n, At: h.now(), Outcome: call.Outcome{Reason: "caller_hangup"},
+			Legs:          []call.LegState{leg},
 			PartsComplete: true})
 		if err != nil {
 			t.Fatal(err)

@@ -77,7 +77,8 @@ func TestSubscribe_RoutesOfNotify(t *testing.T) {
 		wantNotify := func(user, body string) {
 			t.Helper()
 			m, at := w.wantNotify("active", "id-alice "+body, 200), strings.NewReplacer("PEER", w.conn.LocalAddr().String(), "USER", user)
-			if got := strings.Join(headerValues(m, "Route"), "|"); strings.Fields(m)[1] != at.Replace(c.uri) || got != at.Replace(c.routes) {
+			got := strings.Join(headerValues(m, "Route"), "|")
+			if strings.Fields(m)[1] != at.Replace(c.uri) || got != at.Replace(c.routes) {
 				t.Errorf("NOTIFY %s by %s", strings.Fields(m)[1], got)
 			}
 		}

@@ -70,7 +70,8 @@ func TestRegister_UnreadableContacts(t *testing.T) {
 	} {
 		for _, value := range []string{bad, "<sip:alice@192.0.2.2>, " + bad, "<sip:alice@192.0.2.2>\nContact: " + bad} {
 			m := p.register("<sip:alice@x>", "Contact: "+value+"\n")
-			if got := p.contacts(); !strings.HasPrefix(m, "SIP/2.0 400") || len(headerValues(m, "Contact")) != 0 || !slices.Equal(got, []string{good}) {
+			got := p.contacts()
+			if !strings.HasPrefix(m, "SIP/2.0 400") || len(headerValues(m, "Contact")) != 0 || !slices.Equal(got, []string{good}) {
 				t.Errorf("%s: %q are stored, answered\n%s", value, got, m)
 			}
 		}

@@ -94,7 +94,7 @@ func FuzzPDU(f *testing.F) {
 		f.Add(b)
 	}
 	b, _ := PDU{Command: DeliverSM, Body: &Message{ESMClass: 4, ShortMessage: []byte(Receipt{MessageID: "1"}.String()),
-		TLVs: TLVs{textTLV(TagReceiptedMessageID, "a"), octetTLV(TagMessageState, 2)}}}.Encode()
+		TLVs: TLVs{receiptedID("a"), octetTLV(TagMessageState, 2)}}}.Encode()
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := Decode(b)

@@ -75,7 +75,7 @@ func TestIDs_FormatsMatch(t *testing.T) {
 func TestReceipt_OptionalParametersPrecede(t *testing.T) {
 	t.Parallel()
 	m := &Message{ESMClass: 4, DataCoding: 4, ShortMessage: []byte("id:0000000123 stat:ENROUTE"),
-		TLVs: TLVs{textTLV(TagReceiptedMessageID, "7C"), octetTLV(TagMessageState, 2), {TagNetworkErrorCode, []byte{3, 0, 11}}}}
+		TLVs: TLVs{receiptedID("7C"), octetTLV(TagMessageState, 2), {TagNetworkErrorCode, []byte{3, 0, 11}}}}
 	r, ok := m.receipt(TextSettings{}, IDs{Response: Hex, Receipt: Decimal, Option: Hex})
 	if !ok || r.MessageID != "124" || r.State != Delivered || r.Error != "11" {
 		t.Errorf("%+v %v", r, ok)
@@ -151,7 +151,7 @@ func TestReceipt_IDOfResponse(t *testing.T) {
 			answer(PDU{Command: p.Command.Response(), Sequence: p.Sequence, Body: &MessageResponse{MessageID: c.response}})
 			m := &Message{ESMClass: 4, ShortMessage: []byte("id:" + c.receipt + " submit date:2203031741 done date:2203031741 stat:DELIVRD err:000")}
 			if c.option != "" {
-				m.TLVs = TLVs{textTLV(TagReceiptedMessageID, c.option)}
+				m.TLVs = TLVs{receiptedID(c.option)}
 			}
 			answer(PDU{Command: DeliverSM, Sequence: 1, Body: m})
 		})

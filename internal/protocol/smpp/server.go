@@ -312,7 +312,7 @@ func (s *Server) Receipt(ctx context.Context, account string, r Receipt) error {
 	}
 	text := s.receiver.textFor(account)
 	m := &Message{Source: r.From, Destination: r.To, ESMClass: 0x04, ShortMessage: text.encodeReceipt(r.String()),
-		TLVs: TLVs{textTLV(TagReceiptedMessageID, r.MessageID), octetTLV(TagMessageState, uint8(r.State))}}
+		TLVs: TLVs{receiptedID(r.MessageID), octetTLV(TagMessageState, uint8(r.State))}}
 	if !r.State.Final() {
 		m.ESMClass = 0x20
 	}

@@ -66,4 +66,4 @@ func octetTLV(tag Tag, v uint8) TLV { return TLV{tag, []byte{v}} }
 
 func wordTLV(tag Tag, v uint16) TLV { return TLV{tag, binary.BigEndian.AppendUint16(nil, v)} }
 
-func textTLV(tag Tag, v string) TLV { return TLV{tag, append([]byte(v), 0)} }
+func receiptedID(id string) TLV { return TLV{TagReceiptedMessageID, append([]byte(id), 0)} }

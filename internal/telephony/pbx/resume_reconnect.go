@@ -150,8 +150,8 @@ func (h *forkedDial) awaitLost(l *leg, e sip.Failed) {
 // contactsTimeout limits the time to read the contacts of a phone.
 const contactsTimeout = 5 * time.Second
 
-// take removes a phone from its dial and reports whether the dial still waited for it. It runs in the goroutine of the phone's call. The dial
-// may belong to another call by now, but not if it still waits.
+// take removes a phone from its dial and reports whether the dial still waited for it. It runs in the goroutine of the
+// phone's call. The dial may belong to another call by now, but not if it still waits.
 func (p *lostPhone) take() bool {
 	if !p.c.sw.lostPhones.remove(p.phone.DeviceID, p) {
 		return false

@@ -146,7 +146,8 @@ func (c *liveCall) ringTimeoutFor(to resolvedDestination) time.Duration {
 // newInboundDial returns the dial for the called party.
 func (c *liveCall) newInboundDial(to resolvedDestination) *forkedDial {
 	h := &forkedDial{c: c, role: "callee", to: to, direct: true, awaitsLost: true, maxForwards: max(c.a.in.MaxForwards-1, 1),
-		diversion: c.a.in.Diversion, passports: c.a.passports(), from: sipmsg.Address{Display: c.new.FromName, URI: sipmsg.URI{User: c.new.From}},
+		diversion: c.a.in.Diversion, passports: c.a.passports(),
+		from:      sipmsg.Address{Display: c.new.FromName, URI: sipmsg.URI{User: c.new.From}},
 		anonymous: c.new.From == call.Anonymous, offer: c.calleeOffer}
 	if to.user != nil {
 		h.role = "agent"

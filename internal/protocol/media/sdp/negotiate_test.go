@@ -56,7 +56,8 @@ func TestAnswers_OpusWithNarrowbandEvents(t *testing.T) {
 			t.Errorf("the other leg accepted %s: answered %q, %v", other, got, err)
 		}
 	}
-	if got := formatNames(RelayedOffer(offer).Formats); !strings.Contains(got, "OPUS/096") || !strings.Contains(got, "telephone-event/101") {
+	got := formatNames(RelayedOffer(offer).Formats)
+	if !strings.Contains(got, "OPUS/096") || !strings.Contains(got, "telephone-event/101") {
 		t.Errorf("offered to the other leg: %s", got)
 	}
 	s := NewSession(legAddr)
