@@ -110,7 +110,8 @@ type LostInvite struct {
 }
 
 // Cancel sends the CANCEL of the INVITE over the connection of a new registration, with a Reason unless it is empty. It
-// calls done on another goroutine as soon as the phone has responded, also if it does not know the INVITE any more.
+// calls done on the goroutine of the shard as soon as the phone has responded, also if it does not know the INVITE any
+// more. Without a response it calls done when the transaction ends.
 func (i *LostInvite) Cancel(b Binding, reason string, done func()) {
 	f := i.shard.srv.bindingFlow(&b)
 	i.shard.enqueue(func(s *shard) {

@@ -325,7 +325,7 @@ func (s *Server) Receipt(ctx context.Context, account string, r Receipt) error {
 
 // encodeReceipt encodes the text of a receipt. It is ASCII unless the default alphabet is packed, because programs
 // compare the octets of the id with those of the response: an underscore is another octet in GSM 7 bit. Other characters
-// become question marks. At most 120 characters are used.
+// become question marks. At most maxReceiptText characters are used.
 func (t TextSettings) encodeReceipt(text string) []byte {
 	if t.encodingOf(codingDefault) == gsmPacked {
 		return t.encodeLossy(text)
