@@ -22,7 +22,7 @@ import (
 // on any page.
 func TestAccount_SignInKeyAndAuthorization(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}}) // with one organisation
+	s := rig.Start(t, rig.Options{DB: rig.OwnDB(t), Load: rig.Browser, Flags: []string{"--transcriber", "off"}}) // with one organisation
 	link := strings.TrimSpace(s.Command("admin", "users", "add", "ada@example.com", "--first-name", "Ada"))
 	p := &person{t: t, chromium: open(t, tone(t, "440"), link), base: "http://" + s.HTTP}
 	p.scripts(false)

@@ -32,7 +32,8 @@ func TestTimeline_StreamedAndKept(t *testing.T) {
 		t.Fatalf("the live stream told %v", told)
 	}
 	again := o.ReadStream(told[held].ID, func() {}, func(e fixture.StreamEvent) bool { return e.Type == "call.ended" })
-	if fixture.FirstEvent(again, "call.held", "") >= 0 || fixture.FirstEvent(again, "call.transfer", `"status":"completed"`) < 0 || len(again) != len(told)-held-1 {
+	if fixture.FirstEvent(again, "call.held", "") >= 0 || fixture.FirstEvent(again, "call.transfer", `"status":"completed"`) < 0 ||
+		len(stored(again)) != len(stored(told[held+1:])) {
 		t.Errorf("resumed after the hold, the stream told %v; the first time it was %v", again, told)
 	}
 	o.CDR(o.Ada.Extension)
@@ -42,6 +43,16 @@ func TestTimeline_StreamedAndKept(t *testing.T) {
 	o.Server.Start()
 	wantSteps(o, path, "event.call.started", "webhook.call.started", "call.held", "event.call.ended", "webhook.call.ended")
 	wantTrace(o, path)
+}
+
+// stored returns the events that have an id. Others, such as call.quality, are sent once.
+func stored(all []fixture.StreamEvent) (some []fixture.StreamEvent) {
+	for _, e := range all {
+		if e.ID != "" {
+			some = append(some, e)
+		}
+	}
+	return some
 }
 
 // wantSteps fails unless these kinds are in the timeline of a call, in this order.

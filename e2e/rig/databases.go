@@ -90,6 +90,15 @@ func EitherDB(t *testing.T) string {
 	return ""
 }
 
+// OwnDB returns the DB of Options for Start: a new database on PostgreSQL for half of the tests, as EitherDB does, else SQLite.
+func OwnDB(t *testing.T) string {
+	t.Helper()
+	if address := EitherDB(t); address != "" {
+		return pgtest.New(t, address)
+	}
+	return ""
+}
+
 // onPostgres reports whether Either runs a test on PostgreSQL.
 func onPostgres(name string) bool {
 	h := fnv.New32a()

@@ -65,7 +65,7 @@ func (x *echoingCaller) hear(pcm []int16) {
 func TestVoiceAgent_CallerWithLoudspeaker(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 90*time.Second, "a greeting and long answers are spoken")
-	s := rig.Start(t, rig.Options{DB: rig.EitherDB(t), Load: rig.Speech})
+	s := rig.Start(t, rig.Options{DB: rig.OwnDB(t), Load: rig.Speech})
 	o := &fixture.Office{Org: fixture.NewOrg(s)}
 	way := addAgentCarrier(o, map[string]any{"instructions": faq, "greeting": "How can I help?"})
 	v := callInEchoing(o.Org, way, "+12125550101", -12)
