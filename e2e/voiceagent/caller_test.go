@@ -77,7 +77,7 @@ func (x *speakingCaller) say(pcm []int16) (ended time.Time) {
 // were garbled repeatedly.
 func (x *speakingCaller) ask(mark int, pcm []int16, answer float64) (at, again int) {
 	x.T.Helper()
-	for {
+	for mark >= 0 {
 		x.say(pcm)
 		at, heard := x.WaitAnyTone(mark, answer, fixture.OtherSpeechTone, fixture.HandoffTone)
 		switch heard {
@@ -89,18 +89,40 @@ func (x *speakingCaller) ask(mark int, pcm []int16, answer float64) (at, again i
 		if again++; again > 3 {
 			x.T.Fatal("the agent did not understand it four times")
 		}
-		mark = x.waitSilence(at)
+		mark = x.waitSilenceOrBob(at)
 	}
+	return -1, again
 }
+
+// quiet is the number of samples without sound after which the agent has finished: 0.8 s.
+const quiet = 6400
 
 // waitSilence waits until nothing was heard for 0.8 s, and returns a mark.
 func (x *speakingCaller) waitSilence(mark int) int {
 	x.T.Helper()
-	const quiet = 6400
 	rig.Until(x.T, "the agent has finished", 30*time.Second, func() bool {
 		n := x.Mark()
 		return n >= mark+quiet && peak(x.Since(n-quiet, quiet*time.Second/8000)) < 500
 	})
+	return x.Mark()
+}
+
+// waitSilenceOrBob is waitSilence, and returns -1 if the agent has handed over to Bob, who is never silent.
+func (x *speakingCaller) waitSilenceOrBob(mark int) int {
+	x.T.Helper()
+	bob := false
+	rig.Until(x.T, "the agent has finished", 30*time.Second, func() bool {
+		n := x.Mark()
+		if n < mark+quiet {
+			return false
+		}
+		last := x.Since(n-quiet, quiet*time.Second/8000)
+		bob = fixture.ToneDuration(last, fixture.BobTone) >= 700*time.Millisecond
+		return bob || peak(last) < 500
+	})
+	if bob {
+		return -1
+	}
 	return x.Mark()
 }
 

@@ -87,7 +87,7 @@ func askThreeQuestions(v *speakingCaller) (x threeQuestions) {
 	if x.at, x.repeated[0] = v.ask(at, say("What are your opening hours?"), fixture.AnswerTone); x.at < 0 {
 		return x
 	}
-	if x.at, x.repeated[1] = v.ask(v.waitSilence(x.at), say("Where can I park?"), fixture.SecondTone); x.at < 0 {
+	if x.at, x.repeated[1] = v.ask(v.waitSilenceOrBob(x.at), say("Where can I park?"), fixture.SecondTone); x.at < 0 {
 		return x
 	}
 	answered := x.at
