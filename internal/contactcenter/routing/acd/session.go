@@ -117,6 +117,9 @@ func (t *queueSession) waitLoop(ctx context.Context) (outcome string) {
 		var next func(context.Context) (string, bool)
 		select {
 		case <-ctx.Done():
+			if t.v.Connected() { // the answer was not read any more; the end of the call completes the entry
+				return routing.Answered
+			}
 			t.recordGone()
 			return routing.CallerGone
 		case <-t.waiter.ready:
