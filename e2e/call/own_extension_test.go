@@ -7,7 +7,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestOwnExtension_RingsOwnPhone proves that a user who dials the own extension rings the own phone, as on a phone with two lines. The
+// TestOwnExtension_RingsOwnPhone proves that a user who dials their own extension rings their own phone, as on a phone with two lines. The
 // call can be answered, and it can be cancelled.
 //
 // https://github.com/lehel-twilio/plugin-dialpad/issues/15

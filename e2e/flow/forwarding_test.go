@@ -236,7 +236,7 @@ func TestForwarding_Voicemail(t *testing.T) {
 	})
 }
 
-// TestForwarding_OwnMailboxStaysClosed proves that a caller leaves a message if the user forwards to the own extension, or if the phone
+// TestForwarding_OwnMailboxStaysClosed proves that a caller leaves a message if the user forwards to their own extension, or if the phone
 // redirects to *97. The menu of the mailbox opens for neither. No rule may forward to *97.
 //
 // https://github.com/2600hz/kazoo/pull/6730

@@ -107,7 +107,7 @@ func (x *speakingCaller) waitSilence(mark int) int {
 	return x.Mark()
 }
 
-// waitSilenceOrBob is waitSilence, and returns -1 if the agent has handed over to Bob, who is never silent.
+// waitSilenceOrBob waits as waitSilence does. It returns -1 if the agent has handed the call over to Bob, whose phone plays a tone.
 func (x *speakingCaller) waitSilenceOrBob(mark int) int {
 	x.T.Helper()
 	bob := false

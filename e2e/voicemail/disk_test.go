@@ -13,7 +13,7 @@ import (
 )
 
 // TestDisk_FullDuringMessage fills the disk while a caller leaves a message. The server ends the recording at once and
-// tells the caller. Once there is space again, what was recorded becomes a message.
+// the caller hears that. When the disk has space again, the server stores the recorded part as a message.
 //
 // https://github.com/fastlabel/open-lutra/pull/73
 func TestDisk_FullDuringMessage(t *testing.T) {

@@ -12,14 +12,14 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// TestMenu_MoreThan100Messages proves that the menu tells the true number of messages in a full mailbox, and that a user can go through
-// more than 100 of them in one call.
+// TestMenu_MoreThan100Messages proves that the menu says the true number of messages in a full mailbox. The user can hear more than 100
+// of them in one call.
 //
 // https://github.com/asterisk/asterisk/issues/86
 func TestMenu_MoreThan100Messages(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
-	m := &voicemailOffice{Org: &fixture.Org{Client: s.Org("live")}} // without a webhook, which would be told of every message
+	m := &voicemailOffice{Org: &fixture.Org{Client: s.Org("live")}} // without a webhook, because it would get an event for each message
 	ada := m.AddHandset("Ada", make(chan *fixture.IncomingCall, 1))
 	m.carrier = m.AddCarrier("", map[string]any{"inbound": map[string]any{"allowed_ips": []string{"127.0.0.1"}}})
 	m.number = m.carrier.Number

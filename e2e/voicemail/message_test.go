@@ -51,7 +51,7 @@ func TestMessage_LeftAndHeardByPhone(t *testing.T) {
 	})
 }
 
-// TestMessage_SilenceDiscarded proves that a caller who hangs up in the greeting, or who is silent after it, leaves no message.
+// TestMessage_SilenceDiscarded proves that no message is stored if the caller hangs up in the greeting, or is silent after it.
 //
 // https://github.com/shimaore/ccnq3/issues/41
 func TestMessage_SilenceDiscarded(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// TestSegments_AreParts proves that the number of segments that the API tells is that of the parts that are sent. No part ends within a
+// TestSegments_AreParts proves that the API returns the number of parts that are sent as the number of segments. No part ends within a
 // character, so each of them is readable alone. The texts are those of the reports.
 //
 // https://github.com/linxGnu/gosmpp/pull/198

@@ -119,7 +119,8 @@ func (s *Service) timelineOf(ctx context.Context, org, callID string) (x Timelin
 }
 
 func (s *Service) storedTimeline(ctx context.Context, org, callID string) (x Timeline, err error) {
-	const q = `SELECT s.timeline, e.timeline FROM call_timelines s LEFT JOIN call_timeline_ends e ON e.org_id = s.org_id AND e.call_id = s.call_id
+	const q = `SELECT s.timeline, e.timeline FROM call_timelines s
+		LEFT JOIN call_timeline_ends e ON e.org_id = s.org_id AND e.call_id = s.call_id
 		WHERE s.org_id = $1 AND s.call_id = $2`
 	var packed, rest []byte
 	err = s.cfg.DB.Read(ctx).QueryRow(ctx, q, org, callID).Scan(&packed, &rest)

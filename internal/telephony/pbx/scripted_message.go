@@ -41,7 +41,7 @@ type RecordedMessage struct {
 }
 
 // ErrNotStored is returned by Record if the file could not be written or finished, for example because the disk is
-// full. What was written stays in Path.part; record.Recover completes it.
+// full. The part that was written stays in Path.part. record.Recover completes it.
 var ErrNotStored = errors.New("the message could not be written")
 
 // beepTone returns the tone before a message.

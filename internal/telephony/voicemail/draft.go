@@ -94,7 +94,7 @@ func (s *Service) Recover(ctx context.Context) error {
 }
 
 // FinishLater takes a draft whose file or message could not be written, for example because the disk is full.
-// FinishDrafts turns what was recorded into a message; after a restart Recover finds it.
+// FinishDrafts turns the recorded part into a message. After a restart Recover finds the draft.
 func (s *Service) FinishLater(d Draft) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

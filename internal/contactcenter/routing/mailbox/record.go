@@ -177,7 +177,7 @@ func (s *Service) discardDraft(ctx context.Context, d voicemail.Draft) {
 	}
 }
 
-// messageFailed logs that a message could not be stored, and tells the caller.
+// messageFailed logs that a message could not be stored. It plays a sentence that says so to the caller.
 func (s *Service) messageFailed(ctx context.Context, v *pbx.ScriptedCall, b mailboxInfo, err error) (outcome string) {
 	if ctx.Err() == nil {
 		s.cfg.Log.Error("message not taken", "call", v.Info().CallID, "mailbox", b.id, "err", err)
