@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
@@ -31,6 +32,34 @@ func TestOfferAnswered_ResetsIdleSince(t *testing.T) {
 		}
 		if idle := states[h.ada].IdleSince; idle.Before(before) {
 			t.Errorf("idle since %v, before they answered at %v", idle, before)
+		}
+	})
+}
+
+// TestStartWrapUp_IdleSinceEndOfCall has a call whose end is published a second after the queue recorded it.
+func TestStartWrapUp_IdleSinceEndOfCall(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		h.register(t)
+		n := h.ring(t)
+		h.answer(t, n)
+		h.wantPresence(t, "busy", n.ID)
+		ended := h.now()
+		if err := d.TxContext(h.ctx, func(ctx context.Context, tx db.Querier) error {
+			return h.StartWrapUp(ctx, tx, h.org, h.ada, ended, "")
+		}); err != nil {
+			t.Fatal(err)
+		}
+		h.advance(time.Second)
+		h.end(t, n, ended)
+		h.wantPresence(t, "available", "")
+		states, err := h.States(h.ctx, d.Read(h.ctx), h.org, []string{h.ada})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if idle := states[h.ada].IdleSince; idle.Sub(ended) > time.Second/2 {
+			t.Errorf("idle since %v, %v after the end of the call", idle, idle.Sub(ended))
 		}
 	})
 }

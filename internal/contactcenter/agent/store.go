@@ -159,10 +159,11 @@ func clearPauses(ctx context.Context, tx db.Querier, org, id string) error {
 }
 
 // storePublished stores a presence as the one published last. It returns false if a concurrent transaction published
-// another one meanwhile.
+// another one meanwhile. An agent who becomes available is idle since now, unless idle_since was set after the presence
+// published before: then it is the end of a call, which is published only now.
 func storePublished(ctx context.Context, tx db.Querier, org string, x *State) (bool, error) {
 	const text = `UPDATE agents SET status = $4, status_reason = $5, status_call_id = $6, status_since = $7, status_until = $8, due_at = $9,
-			idle_since = CASE WHEN $4 = 'available' AND status <> 'ringing' THEN $7 ELSE idle_since END
+			idle_since = CASE WHEN $4 = 'available' AND status <> 'ringing' AND idle_since < status_since THEN $7 ELSE idle_since END
 		WHERE org_id = $1 AND user_id = $2 AND status_since = $3`
 	p := x.Presence
 	r, err := tx.Exec(ctx, text, org, x.UserID, x.row.published.since, p.Status, p.Reason, db.Null(x.CallID), p.Since, p.Until,
