@@ -180,7 +180,8 @@ func (s *Service) addSimilarOfDatabase(ctx context.Context, tx db.Querier, org s
 	return err
 }
 
-// termsOfPassages calls each for the words of passages that have at least one of some words.
+// termsOfPassages calls each for the words of passages that have at least one of some words. The list of words stands in a subquery, because
+// the planner expects a list of thousands of constants to be in every passage, and then reads passages instead of the index.
 func termsOfPassages(ctx context.Context, tx db.Querier, org, table string, terms []Term, each func(Term)) error {
 	if len(terms) == 0 {
 		return nil
@@ -189,7 +190,7 @@ func termsOfPassages(ctx context.Context, tx db.Querier, org, table string, term
 	for i, w := range terms {
 		list[i] = strconv.FormatUint(uint64(w), 10)
 	}
-	text := fmt.Sprintf(`SELECT terms FROM %s WHERE org_id = $1 AND memory_words(terms) && $2::text::bigint[] LIMIT %d`,
+	text := fmt.Sprintf(`SELECT terms FROM %s WHERE org_id = $1 AND memory_words(terms) && (SELECT $2::text::bigint[]) LIMIT %d`,
 		table, maxPassagesOfSpellings)
 	rows, err := tx.Query(ctx, text, org, "{"+strings.Join(list, ",")+"}")
 	if err != nil {
