@@ -1,9 +1,8 @@
 package api_test
 
 import (
-	"bytes"
 	"context"
-	"io"
+	"errors"
 	"net/http"
 	"slices"
 	"sort"
@@ -38,6 +37,7 @@ type document struct {
 	endless    int         // operations left out because their response does not end
 	model      *openapi3.T
 	router     routers.Router
+	bodies     bodySchemas
 }
 
 const prefix = "/api/v1"
@@ -57,7 +57,7 @@ func readDocument(t *testing.T, s *rig.Server) *document {
 		}
 	})
 	closed(model)
-	d := &document{model: model}
+	d := &document{model: model, bodies: bodySchemas{model: model}}
 	if d.router, err = gorillamux.NewRouter(model); err != nil {
 		t.Fatal(err)
 	}
@@ -148,12 +148,15 @@ func (d *document) judge(t failer, request *http.Request, r rig.Response) {
 	}
 	in := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: request, PathParams: values, Route: route},
-		Status:                 r.Status, Header: r.Header, Body: io.NopCloser(bytes.NewReader(r.Body)),
-		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true,
-			ExcludeResponseBody: !strings.Contains(r.Header.Get("Content-Type"), "json")},
+		Status:                 r.Status, Header: r.Header,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true, ExcludeResponseBody: true},
 	}
 	d.judgeCode(t, request, route.Operation, r)
-	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
+	err = openapi3filter.ValidateResponse(context.Background(), in)
+	if strings.Contains(r.Header.Get("Content-Type"), "json") {
+		err = errors.Join(err, d.bodies.check(route.Method, route.Path, route.Operation, r))
+	}
+	if err != nil {
 		t.Errorf("%s %s: answer %d is not as described: %v\n%.600s", request.Method, request.URL.Path, r.Status, err, r.Body)
 	}
 }
