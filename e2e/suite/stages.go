@@ -30,14 +30,20 @@ var realtime = []string{"soniq/internal/protocol/media", "soniq/internal/intelli
 // detector watches the same code in the server of the end-to-end tests.
 const engine = "soniq/internal/intelligence/engine"
 
-// computing names tests that compute for half a minute or longer under the race detector, by package. They run without it, with those of
+// sequential names packages whose tests compute in one goroutine: they read the source, or compare a function with a table of results. They
+// run without the race detector, with those of the engine.
+var sequential = []string{"soniq/internal", "soniq/internal/api/rest/published", "soniq/internal/platform/clock/localday",
+	"soniq/internal/telephony/number/locality"}
+
+// computing names tests that compute for seconds under the race detector, by package. They run without it, with those of
 // the engine. The detector watches the other tests of their packages.
 var computing = map[string][]string{
 	"soniq/cmd/consolebuild":          {"TestBundle_SameTwiceAndWithinBudgets"},
 	"soniq/internal/customer/contact": {"TestLookup_TenThousandNumbersFiveFormats"},
-	"soniq/internal/intelligence/memory": {"TestBinaryCodes_Recall", "TestDatabaseIndexes_SameResultsAsInMemory",
-		"TestSearch_LabelledMisspellings", "TestSearch_ScoresSeparateAnswers"},
+	"soniq/internal/intelligence/memory": {"TestBinaryCodes_Recall", "TestDatabaseIndexes_SameResultsAsInMemory", "TestEvaluateSearch",
+		"TestInvertedIndex_PrunedSearchIsExact", "TestSearch_LabelledMisspellings", "TestSearch_ScoresSeparateAnswers"},
 	"soniq/internal/telephony/number": {"TestImport_TenThousandNumbers"},
+	"soniq/internal/telephony/trunk":  {"TestMaybeEmergency_AllCountries"},
 }
 
 // computingTests returns the tests of computing as a pattern, and their packages.

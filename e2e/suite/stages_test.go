@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,26 @@ func TestComputing_TestsExistOnce(t *testing.T) {
 		for _, name := range names {
 			if !slices.Equal(found[name], []string{path}) {
 				t.Errorf("%s is in %v, want %s", name, found[name], path)
+			}
+		}
+	}
+}
+
+// TestSequential_NoGoroutines checks that no package of sequential starts a goroutine: the race detector would have to watch it.
+func TestSequential_NoGoroutines(t *testing.T) {
+	starts := regexp.MustCompile(`(?m)^\s*go |\.Go\(`)
+	for _, path := range sequential {
+		files, err := filepath.Glob("../../" + strings.TrimPrefix(path, "soniq/") + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Errorf("%s has no files: %v", path, err)
+		}
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := starts.Find(text); found != nil {
+				t.Errorf("%s starts a goroutine: %s", name, found)
 			}
 		}
 	}

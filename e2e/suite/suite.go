@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -154,7 +155,7 @@ func (all *packages) add(p testPackage) {
 		all.fuzz = append(all.fuzz, p)
 	case strings.Contains(p.path, "/e2e/"):
 		all.e2e = append(all.e2e, p)
-	case under([]string{engine}, p.path):
+	case under([]string{engine}, p.path), slices.Contains(sequential, p.path):
 		all.engine = append(all.engine, p)
 	case under(realtime, p.path):
 		all.realtime = append(all.realtime, p)
