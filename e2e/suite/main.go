@@ -58,7 +58,8 @@ func newSuite(ctx context.Context, dir string) (*suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &suite{dir: dir, started: time.Now(), slowness: slowness(), binary: filepath.Join(dir, "soniq"), records: records}
+	measured := slowness()
+	s := &suite{dir: dir, started: time.Now(), slowness: max(1, measured), binary: filepath.Join(dir, "soniq"), records: records}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	s.environment = append(os.Environ(),
 		"SONIQ_E2E_BINARY="+s.binary,
@@ -67,7 +68,7 @@ func newSuite(ctx context.Context, dir string) (*suite, error) {
 		"GORACE="+cmp.Or(os.Getenv("GORACE"), raceOptions),
 		"FUZZTIME="+cmp.Or(os.Getenv("FUZZTIME"), fuzzTime),
 		"SONIQ_TEST_RECORDS="+s.records,
-		fmt.Sprintf("SONIQ_TEST_SLOWNESS=%.2f", s.slowness))
-	s.printf("this machine takes %.1f times as long as the one that limits were set on", s.slowness)
+		fmt.Sprintf("SONIQ_TEST_SLOWNESS=%.2f", measured))
+	s.printf("this machine takes %.1f times as long as the one that limits were set on", measured)
 	return s, nil
 }

@@ -21,7 +21,7 @@ type suite struct {
 	records     string // records of the tests about their servers and their time, see rig.Record
 	environment []string
 	compiled    []testPackage // packages whose test binaries are in dir
-	slowness    float64
+	slowness    float64       // at least 1
 	started     time.Time
 
 	mu    sync.Mutex // guards parts and the output
