@@ -122,10 +122,12 @@ type importArgs struct {
 // parseBody reads the body in either of its two forms.
 func (i *Import) parseBody(in *ImportIn) (file []byte, err error) {
 	kind, params, err := mime.ParseMediaType(in.ContentType)
+	field := "file"
 	switch {
 	case err == nil && kind == "multipart/form-data":
 		file, err = i.parseForm(multipart.NewReader(bytes.NewReader(in.RawBody), params["boundary"]))
 	case err == nil && kind == "application/json":
+		field = "content"
 		file, err = i.parseText(in.RawBody)
 	default:
 		return nil, op.Fail("unsupported_media_type", "send multipart/form-data with a file, or application/json with its content")
@@ -133,13 +135,14 @@ func (i *Import) parseBody(in *ImportIn) (file []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return file, i.check(file)
+	return file, i.check(file, field)
 }
 
-func (i *Import) check(file []byte) error {
+// check checks the file, which is the member field of the request, and the settings of the import.
+func (i *Import) check(file []byte, field string) error {
 	var wrong []op.Violation
-	if len(bytes.TrimSpace(file)) == 0 {
-		wrong = append(wrong, op.Field("file", "required", "the file is empty, or there is none"))
+	if len(bytes.TrimSpace(bytes.TrimPrefix(file, []byte(byteOrderMark)))) == 0 {
+		wrong = append(wrong, op.Field(field, "required", "the file is empty, or there is none"))
 	}
 	if i.Duplicates == "" {
 		i.Duplicates = "skip"
@@ -155,7 +158,7 @@ func (i *Import) check(file []byte) error {
 	}
 	if i.Format == "csv" && len(wrong) == 0 {
 		if t, err := newTable(bytes.NewReader(file)); err != nil {
-			wrong = append(wrong, op.Field("file", "unreadable", err.Error()))
+			wrong = append(wrong, op.Field(field, "unreadable", err.Error()))
 		} else {
 			i.Unknown = t.unknown
 		}

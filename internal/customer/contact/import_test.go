@@ -125,6 +125,9 @@ func TestImport_InvalidFileRefused(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, dbtest.SQLite(t))
 	h.upload("").Refused("validation_failed", "file required")
+	for _, body := range []string{`{}`, `{"format":"vcard"}`, `{"format":"vcard","content":" \n"}`} {
+		h.do("POST", "/crm/imports", body).Refused("validation_failed", "content required")
+	}
 	h.upload("hello\nworld\n").Refused("validation_failed", "file unreadable")
 	h.upload(csvFile, "duplicates=maybe", "format=xls").Refused("validation_failed", "duplicates invalid_value", "format invalid_value")
 	h.upload(csvFile, "colour=red").Want(400).Refused("unknown_field")
