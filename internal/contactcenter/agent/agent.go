@@ -94,7 +94,7 @@ func New(c Config) *Service {
 	c.Clock = clock.OrSystem(c.Clock)
 	wiring.Check(c)
 	return &Service{cfg: c, changed: changedSet{wake: make(chan struct{}, 1), users: map[orgKey]struct{}{},
-		calls: map[orgKey]struct{}{}}}
+		calls: map[orgKey]struct{}{}, shown: map[orgKey]struct{}{}}}
 }
 
 // Presences returns the presence of users, by user id.
@@ -109,6 +109,7 @@ func (s *Service) Presences(ctx context.Context, q db.Querier, org string, users
 	found := make(map[string]user.Presence, len(all))
 	for _, x := range all {
 		found[x.UserID] = x.Presence
+		s.NoteShown(org, x)
 	}
 	return found, nil
 }

@@ -168,8 +168,15 @@ func (h *fixture) publishedPresences(t *testing.T) string {
 	return strings.Join(all, " ")
 }
 
-// ring begins a call that rings ada.
+// ring begins a call that rings ada, and publishes it.
 func (h *fixture) ring(t *testing.T) call.New {
+	t.Helper()
+	n := h.ringUnpublished(t)
+	h.publish(t)
+	return n
+}
+
+func (h *fixture) ringUnpublished(t *testing.T) call.New {
 	t.Helper()
 	n := call.New{Org: h.org, ID: db.NewID("call"), Direction: call.Inbound, Source: "inbound", From: "+442079460001", To: "+442079460002",
 		StartedAt: h.now(), CallerSIP: "x"}
@@ -182,7 +189,6 @@ func (h *fixture) ring(t *testing.T) call.New {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.publish(t)
 	return n
 }
 

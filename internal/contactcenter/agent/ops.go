@@ -137,6 +137,7 @@ func (s *Service) addPresence(ctx context.Context, q db.Querier, org string, age
 	}
 	for i := range agents {
 		a, x := &agents[i], all[agents[i].ID]
+		s.NoteShown(org, x)
 		if x == nil { // removed meanwhile
 			x = &State{Availability: Offline}
 			x.Presence.Status = Offline

@@ -10,20 +10,20 @@ import (
 
 	"soniq/internal/platform/clock"
 	"soniq/internal/platform/db"
-	"soniq/internal/platform/event"
 	"soniq/internal/platform/observe"
 )
 
 // orgKey is the id of a user or of a call, with its organisation.
 type orgKey struct{ org, id string }
 
-// changedSet holds the users and calls that changed and are not processed yet.
+// changedSet holds the users and calls that changed, or were shown, and are not processed yet.
 type changedSet struct {
 	wake chan struct{}
 
-	mu    sync.Mutex // guards users and calls
+	mu    sync.Mutex // guards the fields below
 	users map[orgKey]struct{}
 	calls map[orgKey]struct{}
+	shown map[orgKey]struct{} // users whose presence was shown before it was published
 }
 
 // maxChanged limits the size of changedSet. Changes beyond it are found by the next Reconcile.
@@ -59,7 +59,7 @@ func (t *changedSet) add(to *map[orgKey]struct{}, p orgKey) {
 	}
 }
 
-func (t *changedSet) take() (users, calls []orgKey) {
+func (t *changedSet) take() (users, calls, shown []orgKey) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for p := range t.users {
@@ -68,9 +68,13 @@ func (t *changedSet) take() (users, calls []orgKey) {
 	for p := range t.calls {
 		calls = append(calls, p)
 	}
+	for p := range t.shown {
+		shown = append(shown, p)
+	}
 	clear(t.users)
 	clear(t.calls)
-	return users, calls
+	clear(t.shown)
+	return users, calls, shown
 }
 
 // DueInterval is how often Run publishes presences that change with time alone. ReconcileInterval is how often it
@@ -131,7 +135,11 @@ func sleepContext(ctx context.Context, d time.Duration) {
 
 // PublishChanged publishes the changes of users and calls since the last round.
 func (s *Service) PublishChanged(ctx context.Context) error {
-	users, calls := s.changed.take()
+	users, calls, shown := s.changed.take()
+	if err := s.republish(ctx, shown); err != nil {
+		return err
+	}
+	users = append(users, shown...)
 	for org, ids := range idsByOrg(calls) {
 		for part := range slices.Chunk(ids, batchSize) {
 			on, err := usersOfCalls(ctx, s.cfg.DB.Read(ctx), org, part)
@@ -311,9 +319,7 @@ func (s *Service) publishChange(ctx context.Context, tx db.Querier, org string, 
 	if err := insertSpell(ctx, tx, org, x); err != nil {
 		return false, err
 	}
-	p := x.Presence
-	return true, s.cfg.Outbox.Publish(ctx, tx, org, event.AgentPresence{AgentID: x.UserID, Status: p.Status, Reason: p.Reason,
-		CallID: db.Null(x.CallID).Ptr(), Since: p.Since, Until: p.Until.Ptr()})
+	return true, s.publishEvent(ctx, tx, org, x)
 }
 
 // applyChoice makes a choice take effect. Do-not-disturb is a setting of the user, however it is switched.

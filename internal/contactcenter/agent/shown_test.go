@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"testing"
+	"time"
 
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
@@ -36,6 +37,28 @@ func TestStats_OnlyCallsThatTheUserSees(t *testing.T) {
 			if a.At("answered") != want || a.At("missed") != want {
 				t.Errorf("%q is told %s, want %v", user, a.Bytes, want)
 			}
+		}
+	})
+}
+
+// TestPublishChanged_ShownBeforePublished has a call that ends before its ringing is published, after a client was shown that the agent's
+// phone rings. Without another event the client would show it for ever.
+func TestPublishChanged_ShownBeforePublished(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		h.register(t)
+		before := h.publishedPresences(t)
+		n := h.ringUnpublished(t)
+		h.wantPresence(t, "ringing", "")
+		h.end(t, n, time.Time{})
+		h.wantPresence(t, "available", "")
+		if got, want := h.publishedPresences(t), before+" available"; got != want {
+			t.Errorf("published %s, want %s", got, want)
+		}
+		h.publish(t)
+		if got, want := h.publishedPresences(t), before+" available"; got != want {
+			t.Errorf("later published %s, want %s", got, want)
 		}
 	})
 }

@@ -71,6 +71,7 @@ func (s *Service) Members(ctx context.Context, in *MembersIn) (*op.Out[op.Page[M
 		}
 		total++
 		if m.UserID > after.ID && len(wanted) <= in.Limit {
+			s.cfg.Agents.NoteShown(org, m.state)
 			wanted = append(wanted, m)
 		}
 	}
