@@ -36,6 +36,48 @@ func TestBLF_DialogStates(t *testing.T) {
 	})
 }
 
+// TestBLF_SecondCallEnds proves that a second call to the watched extension, which ends first, does not change the lamp: while the first
+// call rings, and while the watching user talks to the extension.
+// https://github.com/kamailio/kamailio/issues/3192
+// https://github.com/signalwire/freeswitch/issues/156
+func TestBLF_SecondCallEnds(t *testing.T) {
+	t.Parallel()
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}, func(t *testing.T, s *rig.Server) {
+		c := s.Org("live")
+		ada, bob, eve := c.AddUser("Ada"), c.AddUser("Bob"), c.AddUser("Eve")
+		low, _ := fixture.Tone(t, 440)
+		phone := func(u rig.User) *rig.Phone { return s.Phone(u.SIP, rig.PhoneOptions{Say: low}) }
+		one, two, three := phone(ada), phone(bob), phone(eve)
+		lamp := s.Sipp(rig.Script{Scenario: "watch", Login: &eve.SIP, Number: bob.Extension, Limit: 2 * time.Minute})
+		shows := func(state string) {
+			t.Helper()
+			rig.Until(t, "the lamp shows "+state, 30*time.Second, func() bool { return lastNotifiedState(t, lamp, bob.Extension) == state })
+		}
+		second := func(state string) {
+			t.Helper()
+			one.Do("dial", bob.Extension)
+			one.Wait("CALL_RINGING", "")
+			two.Wait("CALL_INCOMING", "")
+			one.Do("hangup", "")
+			one.Wait("CALL_CLOSED", "")
+			shows(state)
+		}
+		three.Do("dial", bob.Extension)
+		two.Wait("CALL_INCOMING", "")
+		shows("early")
+		second("early")
+		three.Do("hangup", "")
+		shows("terminated")
+		three.Do("dial", bob.Extension)
+		two.Wait("CALL_INCOMING", "")
+		two.Do("accept", "")
+		shows("confirmed")
+		second("confirmed")
+		three.Do("hangup", "")
+		shows("terminated")
+	})
+}
+
 // notifiedState matches a dialog-info document.
 var notifiedState = regexp.MustCompile(`(?s) version="(\d+)" state="full" entity="sip:(\w+)@.*<state>(\w+)</state>`)
 

@@ -18,11 +18,11 @@ import (
 // Events arrive within milliseconds; the limit only ends a test that would wait for ever.
 const hangTime = 90 * time.Second
 
-// Measured returns how many times as long a computation takes here as on the machine that limits were set on. It is below 1 on a faster
-// machine. The suite measures it once and passes it on as SONIQ_TEST_SLOWNESS.
-var Measured = sync.OnceValue(func() float64 {
-	if f, err := strconv.ParseFloat(os.Getenv("SONIQ_TEST_SLOWNESS"), 64); err == nil && f > 0 {
-		return f
+// Slowness returns how many times as long a computation takes here as on the machine that limits were set on, at
+// least 1. The suite measures it once and passes it on as SONIQ_TEST_SLOWNESS.
+var Slowness = sync.OnceValue(func() float64 {
+	if f, err := strconv.ParseFloat(os.Getenv("SONIQ_TEST_SLOWNESS"), 64); err == nil {
+		return max(1, f)
 	}
 	began := time.Now()
 	block := make([]byte, 1<<20)
@@ -30,11 +30,8 @@ var Measured = sync.OnceValue(func() float64 {
 		sum := sha256.Sum256(block)
 		copy(block, sum[:])
 	}
-	return float64(time.Since(began)) / float64(100*time.Millisecond)
+	return max(1, float64(time.Since(began))/float64(100*time.Millisecond))
 })
-
-// Slowness returns Measured, at least 1: limits do not shrink.
-func Slowness() float64 { return max(1, Measured()) }
 
 // Hang scales the time after which a wait counts as hanging with the speed of the machine. d is the time that the
 // awaited event takes by design, such as the length of audio.

@@ -22,17 +22,10 @@ type slotPool struct {
 // machine holds the processor slots of the machine.
 var machine = slotPool{name: "slot", count: slotCount}
 
-// mostSlots limits how many more slots a fast machine has.
-const mostSlots = 1.5
-
-// slotCount returns the slots of the machine. A machine that is four times as slow has half of them: tests wait more than they compute. A
-// faster machine has more of them in proportion. There are fewer of them while a package holds some, see MainInLanes.
+// slotCount returns the slots of the machine. A machine that is four times as slow has half of them: tests wait more than they compute.
+// There are fewer of them while a package holds some, see MainInLanes.
 func slotCount() int {
-	factor := 1 / math.Sqrt(limit.Slowness())
-	if fast := 1 / limit.Measured(); fast > 1 {
-		factor = min(fast, mostSlots)
-	}
-	count := max(int(All), int(factor*float64(slotsPerProcessor*runtime.NumCPU())))
+	count := max(int(All), int(float64(slotsPerProcessor*runtime.NumCPU())/math.Sqrt(limit.Slowness())))
 	if reserved == 0 && reservedElsewhere() {
 		return max(int(Calls), count-int(Browser))
 	}

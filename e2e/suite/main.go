@@ -58,8 +58,7 @@ func newSuite(ctx context.Context, dir string) (*suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	measured := slowness()
-	s := &suite{dir: dir, started: time.Now(), slowness: max(1, measured), binary: filepath.Join(dir, "soniq"), records: records}
+	s := &suite{dir: dir, started: time.Now(), slowness: slowness(), binary: filepath.Join(dir, "soniq"), records: records}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	s.environment = append(os.Environ(),
 		"SONIQ_E2E_BINARY="+s.binary,
@@ -68,7 +67,7 @@ func newSuite(ctx context.Context, dir string) (*suite, error) {
 		"GORACE="+cmp.Or(os.Getenv("GORACE"), raceOptions),
 		"FUZZTIME="+cmp.Or(os.Getenv("FUZZTIME"), fuzzTime),
 		"SONIQ_TEST_RECORDS="+s.records,
-		fmt.Sprintf("SONIQ_TEST_SLOWNESS=%.2f", measured))
-	s.printf("this machine takes %.1f times as long as the one that limits were set on", measured)
+		fmt.Sprintf("SONIQ_TEST_SLOWNESS=%.2f", s.slowness))
+	s.printf("this machine takes %.1f times as long as the one that limits were set on", s.slowness)
 	return s, nil
 }

@@ -19,11 +19,11 @@ const (
 	speedTime      = 300 * time.Millisecond
 )
 
-// slowness returns how much longer computing, sending packets and starting processes takes here than speedTime, as a factor.
+// slowness returns how much longer computing, sending packets and starting processes takes here than speedTime, as a factor of at least 1.
 // All processors work at once and the last one counts, so a processor that another program uses makes the machine slow.
 func slowness() float64 {
 	took := atOnce(hashBlocks) + atOnce(exchangePackets) + atOnce(startProcesses)
-	return float64(took) / float64(speedTime)
+	return max(1, float64(took)/float64(speedTime))
 }
 
 // atOnce returns the time until work is done on every processor.

@@ -58,7 +58,7 @@ func computingTests() (pattern string, all []testPackage) {
 
 // punctual names the unit tests with timers that a late processor would fail, each with its sub-packages. They compute little and run
 // beside the end-to-end tests, at their priority.
-var punctual = []string{"soniq/internal/protocol/sip"}
+var punctual = []string{"soniq/internal/protocol/sip", "soniq/internal/protocol/stir"}
 
 // buildServer compiles the server and the real-time unit tests with the race detector.
 func (s *suite) buildServer(all packages) bool {
