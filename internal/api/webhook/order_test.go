@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime/pprof"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -169,6 +171,16 @@ func TestDelivery_RepeatedAfterCrash(t *testing.T) {
 			<-answer
 		}
 	})
+	arrives := func(what string) {
+		t.Helper()
+		select {
+		case <-got:
+		case <-time.After(2 * time.Minute):
+			stacks := &strings.Builder{}
+			_ = pprof.Lookup("goroutine").WriteTo(stacks, 1)
+			t.Fatalf("%s does not arrive; goroutines:\n%s", what, stacks)
+		}
+	}
 	h := newFixture(t, d, nil)
 	id, _ := h.create(r.URL, nil)
 	h.publish(event.CallMissed{CallID: "call_1"})
@@ -176,7 +188,7 @@ func TestDelivery_RepeatedAfterCrash(t *testing.T) {
 	if err := h.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	<-got
+	arrives("the first attempt")
 	_ = d.Close() // from here on nothing is stored
 	close(answer)
 	dead, gone := context.WithCancel(context.Background()) // does not wait for the database, which does not return
@@ -192,7 +204,7 @@ func TestDelivery_RepeatedAfterCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer next.Stop(context.Background())
-	<-got
+	arrives("the attempt after the crash")
 	h.cfg.DB = again
 	eventually(t, "it is written down", func() bool { return h.open() == 0 })
 	all := r.list()
