@@ -133,8 +133,8 @@ func TestHold_FromPhone(t *testing.T) {
 	// A telephone records received audio only until it is first held, so the test examines the server's recording.
 	both := office.RecordingAudio(office.Recording(r.CallID).ID, "").PCM
 	fixture.Hears(t, "Bob", both[0], 440, 3500*time.Millisecond)
-	talked := fixture.SampleDuration(len(both[0])) - time.Duration(r.Hold)*time.Second
-	fixture.HearsNot(t, "Bob, holding,", both[0], 440, talked+time.Second) // 3 s or more were on hold
+	// 3 s or more were on hold by the server's clock. On a busy machine the telephone sent less audio meanwhile.
+	fixture.HearsNot(t, "Bob, holding,", both[0], 440, fixture.SampleDuration(len(both[0]))-1500*time.Millisecond)
 }
 
 func TestHold_RefusedByPhone(t *testing.T) {
