@@ -60,8 +60,8 @@ type reply struct {
 	Error *struct{ Message string } `json:"error"`
 }
 
-// costlyFeatures are parts of Chromium that no test uses and that take a quarter of the CPU time of its start: pages of the address bar
-// and renderers in reserve.
+// costlyFeatures are parts of Chromium that no test uses and that take half of the CPU time of its start or more: pages of the
+// address bar and renderers in reserve.
 const costlyFeatures = "WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,SpareRendererForSitePerProcess,PreloadTopChromeWebUI"
 
 // startTime is the time limit for the start of a browser on a busy machine.

@@ -139,8 +139,8 @@ func (s *suite) unit(all []testPackage) {
 // longest names packages whose tests are many, mostly wait, need much of the processors, or take long. They start first, so that no other
 // package has to wait for them at the end.
 var longest = []string{"soniq/e2e/browser", "soniq/e2e/api", "soniq/e2e/call", "soniq/e2e/crm", "soniq/e2e/crash", "soniq/e2e/contact",
-	"soniq/e2e/mcp", "soniq/e2e/command", "soniq/e2e/attack", "soniq/e2e/speech", "soniq/e2e/voiceagent", "soniq/e2e/transfer", "soniq/e2e/flow",
-	"soniq/e2e/queue", "soniq/e2e/trunk",
+	"soniq/e2e/mcp", "soniq/e2e/command", "soniq/e2e/attack", "soniq/e2e/speech", "soniq/e2e/voiceagent", "soniq/e2e/transfer",
+	"soniq/e2e/flow", "soniq/e2e/queue", "soniq/e2e/trunk",
 	"soniq/internal/intelligence/memory", "soniq/internal/telephony/call", "soniq/internal/telephony/number",
 	"soniq/internal/messaging/smppserver"}
 

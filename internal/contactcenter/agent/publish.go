@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -136,20 +137,18 @@ func sleepContext(ctx context.Context, d time.Duration) {
 // PublishChanged publishes the changes of users and calls since the last round.
 func (s *Service) PublishChanged(ctx context.Context) error {
 	users, calls, shown := s.changed.take()
-	if err := s.republish(ctx, shown); err != nil {
-		return err
-	}
+	again := s.republish(ctx, shown)
 	users = append(users, shown...)
 	for org, ids := range idsByOrg(calls) {
 		for part := range slices.Chunk(ids, batchSize) {
 			on, err := usersOfCalls(ctx, s.cfg.DB.Read(ctx), org, part)
 			if err != nil {
-				return err
+				return errors.Join(again, err)
 			}
 			users = append(users, on...)
 		}
 	}
-	return s.publishAll(ctx, users)
+	return errors.Join(again, s.publishAll(ctx, users))
 }
 
 // PublishDue publishes presences that time has changed.

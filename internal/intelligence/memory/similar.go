@@ -180,8 +180,8 @@ func (s *Service) addSimilarOfDatabase(ctx context.Context, tx db.Querier, org s
 	return err
 }
 
-// termsOfPassages calls each for the words of passages that have at least one of some words. The list of words stands in a subquery, because
-// the planner expects a list of thousands of constants to be in every passage, and then reads passages instead of the index.
+// termsOfPassages calls each for the words of passages that have at least one of some words. The list of words stands in a subquery,
+// because the planner expects a list of thousands of constants to be in every passage, and then reads passages instead of the index.
 func termsOfPassages(ctx context.Context, tx db.Querier, org, table string, terms []Term, each func(Term)) error {
 	if len(terms) == 0 {
 		return nil
