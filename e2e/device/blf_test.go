@@ -20,11 +20,7 @@ func TestBLF_DialogStates(t *testing.T) {
 		ada, bob, eve := c.AddUser("Ada"), c.AddUser("Bob"), c.AddUser("Eve")
 		low, _ := fixture.Tone(t, 440)
 		one, two := s.Phone(ada.SIP, rig.PhoneOptions{Say: low}), s.Phone(bob.SIP, rig.PhoneOptions{Say: low})
-		lamp := s.Sipp(rig.Script{Scenario: "watch", Login: &eve.SIP, Number: bob.Extension, Limit: 2 * time.Minute})
-		shows := func(state string) {
-			t.Helper()
-			rig.Until(t, "the lamp shows "+state, 30*time.Second, func() bool { return lastNotifiedState(t, lamp, bob.Extension) == state })
-		}
+		shows := watchLamp(t, s, eve, bob.Extension)
 		shows("terminated")
 		one.Do("dial", bob.Extension)
 		two.Wait("CALL_INCOMING", "")
@@ -48,11 +44,7 @@ func TestBLF_SecondCallEnds(t *testing.T) {
 		low, _ := fixture.Tone(t, 440)
 		phone := func(u rig.User) *rig.Phone { return s.Phone(u.SIP, rig.PhoneOptions{Say: low}) }
 		one, two, three := phone(ada), phone(bob), phone(eve)
-		lamp := s.Sipp(rig.Script{Scenario: "watch", Login: &eve.SIP, Number: bob.Extension, Limit: 2 * time.Minute})
-		shows := func(state string) {
-			t.Helper()
-			rig.Until(t, "the lamp shows "+state, 30*time.Second, func() bool { return lastNotifiedState(t, lamp, bob.Extension) == state })
-		}
+		shows := watchLamp(t, s, eve, bob.Extension)
 		second := func(state string) {
 			t.Helper()
 			one.Do("dial", bob.Extension)
@@ -76,6 +68,16 @@ func TestBLF_SecondCallEnds(t *testing.T) {
 		three.Do("hangup", "")
 		shows("terminated")
 	})
+}
+
+// watchLamp subscribes to the dialogs of an extension as a user. The returned function waits for a state.
+func watchLamp(t *testing.T, s *rig.Server, by rig.User, extension string) (shows func(state string)) {
+	t.Helper()
+	lamp := s.Sipp(rig.Script{Scenario: "watch", Login: &by.SIP, Number: extension, Limit: 2 * time.Minute})
+	return func(state string) {
+		t.Helper()
+		rig.Until(t, "the lamp shows "+state, 30*time.Second, func() bool { return lastNotifiedState(t, lamp, extension) == state })
+	}
 }
 
 // notifiedState matches a dialog-info document.
