@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/internal/identity/org"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/event"
@@ -198,7 +199,7 @@ func TestDelivery_RepeatedAfterCrash(t *testing.T) {
 	again := open()
 	defer again.Close()
 	config := h.cfg // the same node, restarted
-	config.DB = again
+	config.DB, config.Organizations = again, org.New(again, config.Bus, time.Now)
 	next := New(config)
 	if err := next.Start(context.Background()); err != nil {
 		t.Fatal(err)
