@@ -55,7 +55,7 @@ func (o *outbound) isNewEvent(from *Stream, h rtp.Header, payload []byte, now in
 	if !e.key.Follow(h, payload) {
 		return false
 	}
-	e.startTS = o.ts + o.elapsed(now)
+	e.startTS = o.ts + max(o.clock/50, o.elapsed(now)) // at least one packet after the digit before
 	return true
 }
 

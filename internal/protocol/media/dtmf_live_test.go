@@ -290,3 +290,25 @@ func TestOnDTMF_ReorderedEventNotCountedTwice(t *testing.T) {
 		t.Errorf("1, 2 and 3 were heard as %s", ear.digits)
 	}
 }
+
+// Two digits that are relayed in the same moment get different timestamps, because a receiver tells digits apart by them.
+func TestRelayEvent_TimestampsDiffer(t *testing.T) {
+	t.Parallel()
+	var o outbound
+	o.init()
+	o.started, o.sentAt = true, 1e9
+	from, payload := &Stream{}, make([]byte, 4)
+	relay := func(code byte, ts uint32) uint32 {
+		dtmf.PutEvent(payload, code, 800, true)
+		if !o.isNewEvent(from, rtp.Header{SSRC: 7, TS: ts}, payload, o.sentAt) {
+			t.Errorf("digit %d is no new one", code)
+		}
+		o.ts = o.event.startTS
+		return o.ts
+	}
+	before := o.ts
+	first := relay(5, 1000)
+	if second := relay(6, 2000); int32(first-before) <= 0 || int32(second-first) <= 0 {
+		t.Errorf("timestamps %d and %d after %d", first, second, before)
+	}
+}

@@ -124,12 +124,20 @@ func (p *player) run() {
 			p.sendBackground(playback)
 		case j := <-p.jobs:
 			p.s.out.setMuted(true)
-			j.done <- p.runJob(j)
+			err := p.runJob(j)
+			p.endJob() // before Send returns, so that what is relayed then is not suppressed any more
+			j.done <- err
 		case k := <-p.digits:
 			p.s.out.setMuted(true)
 			p.playDigit(k)
 		}
 	}
+}
+
+// endJob lets relayed and mixed audio pass again, unless a playback continues.
+func (p *player) endJob() {
+	playback, _ := p.background()
+	p.s.out.setMuted(playback != nil)
 }
 
 // background returns what is sent while no job runs.
