@@ -42,7 +42,7 @@ func e164(exchange string, n int) string { return fmt.Sprintf("+4420%s%04d", exc
 func (c company) finds(exchange, source string, people []rig.Person, step int) (slowest int) {
 	c.T.Helper()
 	for i := 0; i < len(people); i += step {
-		w := c.lookup("phone", e164(exchange, i), "timeout_ms=2000")
+		w := c.ask("phone", e164(exchange, i))
 		if w.Status != 200 || w.Name != people[i].Name || w.Source != source || w.Company != people[i].Company {
 			c.T.Fatalf("%s, written %s: %+v", e164(exchange, i), people[i].Phones, w)
 		}
