@@ -35,8 +35,7 @@ func (s *Service) exportOperations() []op.Operation {
 			"See how far the export of a number is, and get the address of its file", s.getExport),
 		op.NewStream("memory.exports.file", "GET /memory/exports/{id}/file", access.UsersAdmin, "Get the file of the export of a number",
 			s.exportFile).AllowSigned().Fails("gone", "invalid_state", "concurrency_limit").
-			Answers(200, "application/zip", nil).Answers(206, "application/zip", nil).
-			Answers(416, "application/problem+json", op.Problem{}),
+			AnswersFile("application/zip"),
 	}
 }
 

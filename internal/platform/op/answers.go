@@ -26,6 +26,16 @@ func (o Operation) Answers(status int, mediaType string, body any) Operation {
 	return o
 }
 
+// AnswersFile declares the responses of an operation that responds with FileStream: the file in one of the media types, a part of it, none
+// because it has not changed since If-Modified-Since, and the problem of a range that it does not have.
+func (o Operation) AnswersFile(mediaTypes ...string) Operation {
+	for _, t := range mediaTypes {
+		o = o.Answers(http.StatusOK, t, nil).Answers(http.StatusPartialContent, t, nil)
+	}
+	return o.Answers(http.StatusNotModified, "", nil).
+		Answers(http.StatusRequestedRangeNotSatisfiable, "application/problem+json", Problem{})
+}
+
 // describeAccepted adds the response 202 to an operation. Its body is that of success.
 func describeAccepted(doc *huma.OpenAPI, o Operation) {
 	item := doc.Paths[Prefix+o.Path]

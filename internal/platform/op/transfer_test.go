@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -87,6 +88,42 @@ func TestFileStream_Ranges(t *testing.T) {
 	}
 	if server.Close(); closed != requests {
 		t.Errorf("%d of %d files were closed", closed, requests)
+	}
+}
+
+// A client that has the file already receives 304: by its date, or for any version, because there is one only.
+func TestFileStream_NotModified(t *testing.T) {
+	t.Parallel()
+	closed, changed := 0, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := FileStream(r.Context(), File{Org: "org_1", Name: "a.wav", Type: "audio/wav", Changed: changed,
+			Content: file{strings.NewReader("RIFF"), &closed}})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		body.Body(humago.NewContext(&huma.Operation{}, r, w))
+	}))
+	defer server.Close()
+	for asked, want := range map[[2]string]int{
+		{"If-None-Match", "*"}:                                                     304,
+		{"If-None-Match", `"x"`}:                                                   200,
+		{"If-Modified-Since", changed.Format(http.TimeFormat)}:                     304,
+		{"If-Modified-Since", changed.Add(-time.Second).Format(http.TimeFormat)}:   200,
+		{"If-Match", `"x"`}:                                                        200,
+		{"If-Unmodified-Since", changed.Add(-time.Second).Format(http.TimeFormat)}: 200,
+	} {
+		r, _ := http.NewRequestWithContext(t.Context(), "GET", server.URL, nil)
+		r.Header.Set(asked[0], asked[1])
+		got, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(got.Body)
+		got.Body.Close()
+		if got.StatusCode != want || (want == 304) != (len(b) == 0) {
+			t.Errorf("%v: %d, %q; want %d", asked, got.StatusCode, b, want)
+		}
 	}
 }
 

@@ -22,8 +22,7 @@ func (s *Service) Operations() []op.Operation {
 			Upload(limit.AudioFile.Default+maxForm).Takes("multipart/form-data", Upload{}).Takes("application/json", Fresh{}),
 		op.New("audio.get", "GET /audio/{id}", access.FlowsAdmin, "Get one sound", s.Show),
 		op.NewStream("audio.content", "GET /audio/{id}/content", access.FlowsAdmin, "Fetch the sound itself", s.Content).
-			Fails("concurrency_limit").Answers(200, "audio/wav", nil).
-			Answers(200, "audio/mpeg", nil).Answers(200, "audio/ogg", nil).Answers(206, "audio/wav", nil),
+			Fails("concurrency_limit").AnswersFile("audio/wav", "audio/mpeg", "audio/ogg"),
 		op.Delete("audio.delete", "DELETE /audio/{id}", access.FlowsAdmin, "Remove a sound nothing plays", s.Delete),
 	}
 }

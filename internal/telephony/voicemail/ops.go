@@ -22,7 +22,7 @@ func (s *Service) Operations() []op.Operation {
 		op.New("voicemail.get", "GET /voicemail/{id}", access.CallsRead, "Get one message", s.Show),
 		op.NewStream("voicemail.audio", "GET /voicemail/{id}/audio", access.CallsRead, "Get the sound of a message", s.Audio).
 			Fails("gone", "concurrency_limit").
-			Answers(200, "audio/wav", nil).Answers(206, "audio/wav", nil).Answers(416, "application/problem+json", op.Problem{}),
+			AnswersFile("audio/wav"),
 		op.New("voicemail.update", "PATCH /voicemail/{id}", access.CallsWrite, "Say that a message was read, or whose it is",
 			s.Update).Fails("gone"),
 		op.Delete("voicemail.delete", "DELETE /voicemail/{id}", access.CallsWrite, "Delete a message", s.Delete).Fails("gone"),

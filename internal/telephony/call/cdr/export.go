@@ -35,7 +35,7 @@ func (s *Service) exportOperations() []op.Operation {
 		op.New("cdr.exports.get", "GET /cdr/exports/{id}", r, "See how far an export is, and get the address of its file", s.GetExport),
 		op.NewStream("cdr.exports.file", "GET /cdr/exports/{id}/file", r, "Get the file of an export",
 			s.ExportFile).AllowSigned().Fails("gone", "invalid_state", "concurrency_limit").
-			Answers(200, "text/csv", nil).Answers(206, "text/csv", nil).Answers(416, "application/problem+json", op.Problem{}),
+			AnswersFile("text/csv", "application/jsonl"),
 	}
 }
 

@@ -97,7 +97,7 @@ func (s *Service) Operations() []op.Operation {
 		op.New("recordings.get", "GET /recordings/{id}", access.CallsRead, "Get one recording", s.GetRecording),
 		op.NewStream("recordings.audio", "GET /recordings/{id}/audio", access.CallsRead, "Get the audio of a recording",
 			s.Audio).AllowSigned().Fails("recording_not_found", "gone", "invalid_state", "concurrency_limit").
-			Answers(200, "audio/wav", nil).Answers(206, "audio/wav", nil).Answers(416, "application/problem+json", op.Problem{}),
+			AnswersFile("audio/wav"),
 	}
 	return slices.Concat(all, s.recordingOperations(), s.retentionOperations())
 }
