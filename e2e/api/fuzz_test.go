@@ -102,7 +102,8 @@ func (f *fuzzer) one(t *testing.T, o operation) {
 		q.Header.Set("Idempotency-Key", strconv.Itoa(f.IntN(50)))
 	}
 	if f.chance(10) {
-		q.Header.Set(pick(f.generator, "If-Match", "If-None-Match", "Prefer", "Range", "Accept"), pick(f.generator, "*", `"x"`, "respond-async", "bytes=0-1", "text/csv"))
+		q.Header.Set(pick(f.generator, "If-Match", "If-None-Match", "If-Modified-Since", "If-Range", "Prefer", "Range", "Accept"),
+			pick(f.generator, "*", `"x"`, "respond-async", "bytes=0-1", "bytes=999999999-", "text/csv", time.Now().UTC().Format(http.TimeFormat)))
 	}
 	r := send(t, q)
 	f.sent++

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -54,6 +55,7 @@ func (c company) imports(people []rig.Person) {
 // book, a copied directory and a queried directory.
 func TestLookup_TenThousandInFiveSources(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 75*time.Second, "ten thousand lookups")
 	const each = 2000
 	s := rig.Shared(t, rig.Options{Load: rig.All, Env: quiet})
 	c := newCompany(s)

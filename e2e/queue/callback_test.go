@@ -69,6 +69,7 @@ func TestCallback_InTurn(t *testing.T) {
 // https://github.com/asterisk/asterisk/issues/543
 func TestCallbackKey_DuringAnnouncement(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 60*time.Second, "five callers, one after the other")
 	o := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	const announced = 1300
 	id := o.AddQueue(map[string]any{"music_audio_id": o.UploadTone(fixture.MusicTone, 5*time.Second),

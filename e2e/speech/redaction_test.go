@@ -72,15 +72,18 @@ func TestRedaction_Voicemail(t *testing.T) {
 		company.Want(200, "PATCH", "/organization", map[string]any{"redaction": map[string]any{"kinds": []string{"card"}, "audio": true}}, nil)
 		ada, way := company.AddUser("Ada"), company.AddCarrier("", nil)
 		company.Want(200, "PATCH", "/numbers/"+company.NumberID(way), map[string]any{"fallback": "voicemail:" + ada.ID}, nil)
-		for from, want := range map[string]struct {
+		messages := map[string]struct {
 			tone float64
 			text string
 			left time.Duration // of the tone in the message
 		}{
 			"+12125550178": {fixture.CallerTone, "My card number is [card].", 0},
 			"+12125550179": {fixture.MessageTone, "Please call me back.", 2 * time.Second},
-		} {
+		}
+		for from, want := range messages {
 			company.LeaveMessage(way, from, threeSeconds(t, want.tone))
+		}
+		for from, want := range messages {
 			m := transcribedMessage(company, from)
 			if m.Text == nil || !strings.Contains(*m.Text, want.text) {
 				t.Errorf("the text of %s is %v, want %q", from, m.Text, want.text)
