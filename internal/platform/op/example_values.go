@@ -79,6 +79,8 @@ var tables = map[string]string{
 var texts = map[string]string{
 	"text/csv": "id,direction,status,from_number,to_number,started_at\ncdr_" + ulid +
 		",inbound,completed,+442079460018,+12025550143,2026-01-31T09:30:00Z\n",
+	"application/jsonl": `{"id":"cdr_` + ulid + `","direction":"inbound","status":"completed","from_number":"+442079460018",` +
+		`"to_number":"+12025550143","started_at":"2026-01-31T09:30:00Z"}` + "\n",
 	"text/plain":           "Ada: Could you send me the invoice of January?\n",
 	"text/vtt":             "WEBVTT\n\n00:00:01.200 --> 00:00:03.400\n<v Ada>Could you send me the invoice of January?\n",
 	"application/x-subrip": "1\n00:00:01,200 --> 00:00:03,400\nAda: Could you send me the invoice of January?\n",
