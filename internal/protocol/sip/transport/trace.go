@@ -29,7 +29,17 @@ type RawMessage struct{ text string }
 func NewRawMessage(text string) RawMessage { return RawMessage{text} }
 
 // String returns the message without its secrets.
-func (m RawMessage) String() string { return redactSecrets(m.text) }
+func (m RawMessage) String() string { return redacted(m.text, redactSecrets) }
+
+// redacted returns the result of redact. If redact panics, because it cannot handle what a peer sent, the whole message is hidden.
+func redacted(raw string, redact func(string) string) (shown string) {
+	defer func() {
+		if recover() != nil {
+			shown = "(this message cannot be shown: internal error)"
+		}
+	}()
+	return redact(raw)
+}
 
 // Size returns the number of bytes sent or received.
 func (m RawMessage) Size() int { return len(m.text) }
@@ -176,9 +186,11 @@ func redactSDPLine(line string) string {
 	if len(line) < 9 || !strings.EqualFold(line[:9], "a=crypto:") {
 		return line
 	}
-	i := strings.Index(strings.ToLower(line), "inline:") // RFC 4568 §9.2
-	if i < 0 {
-		return line[:9] + redactedText
+	const inline = "inline:" // RFC 4568 §9.2
+	for i := len("a=crypto:"); i+len(inline) <= len(line); i++ {
+		if strings.EqualFold(line[i:i+len(inline)], inline) {
+			return line[:i+len(inline)] + redactedText
+		}
 	}
-	return line[:i+7] + redactedText
+	return line[:9] + redactedText
 }
