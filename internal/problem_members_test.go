@@ -3,37 +3,24 @@ package internal_test
 import (
 	"encoding/json"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 )
 
-// TestProblems_MembersDescribed proves that the description of the API names each member that the code adds to a problem. The values of
-// the field Extra and what is assigned to it are such members.
+// TestProblems_MembersDescribed proves that the description of the API names each member that the code adds to a problem by
+// the field Extra of an error.
 func TestProblems_MembersDescribed(t *testing.T) {
 	described := problemMembers(t)
 	found := 0
-	walk(t, func(path string) {
-		if strings.HasSuffix(path, "_test.go") || !strings.HasPrefix(path, "internal/") {
-			return
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", path), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			for _, name := range extraMembers(n) {
-				if found++; described[name] == nil {
-					t.Errorf("%s adds the member %s to a problem, and the description does not name it: see problemMembers of "+
-						"internal/platform/op", path, name)
-				}
+	inspectSources(t, func(path string, n ast.Node) bool {
+		for _, name := range extraMembers(n) {
+			if found++; described[name] == nil {
+				t.Errorf("%s adds the member %s to a problem, and the description does not name it: see problemMembers of "+
+					"internal/platform/op", path, name)
 			}
-			return true
-		})
+		}
+		return true
 	})
 	if found < 20 {
 		t.Errorf("only %d members were found", found)

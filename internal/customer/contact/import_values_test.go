@@ -98,13 +98,20 @@ func TestImport_NumberIsEnough(t *testing.T) {
 func TestImport_CardsOfReports(t *testing.T) {
 	t.Parallel()
 	for card, want := range map[string]string{
-		"VERSION:3.0\r\nFN:Ada\r\nTEL;TYPE=\"WORK,FAX\":205246\\;\\;\\,\\;\r\nTEL;TYPE=\"WORK,VOICE\";VALUE=UNKNOWN:+442079460018":                                             "work +442079460018 map[]",
-		"VERSION:4.0\r\nFN:Ada\r\nTEL;VALUE=uri;TYPE=home:tel:+44-20-7946-0018":                                                                                                "home +442079460018 map[]",
-		"VERSION:2.1\r\nN;CHARSET=UTF-8:Пупкин;Василий\r\nTEL;HOME:+74951234568\r\nTEL;FAX:+74951234560\r\nTEL;CELL:+79161234567\r\nTEL:+74951234561":                          "home +74951234568, mobile +79161234567, +74951234561 map[]",
-		"VERSION:3.0\r\nFN:Z New Rp: Wr.no\r\nN:Rp\\: Wr.no;Z New;;;\r\nTEL;TYPE=MAIN:+919999999999":                                                                           "+919999999999 map[]",
-		"VERSION:3.0\r\nFN:Ada\r\nPHONE.WORK:+44 20 7946 0018\r\nPhone.Mobile;PREF=1:+44 7700 900001\r\nMOBILE:+44 7700 900002":                                                "work +442079460018, mobile +447700900001, mobile +447700900002 map[]",
-		"VERSION:3.0\r\nFN:Ada\r\nTEL.HOME:+44 20 7946 0018\r\nPHONE.FAX:+44 20 7946 0019\r\nFAX:+44 20 7946 0020\r\nitem1.TELEPHONE:+44 20 7946 0021\r\nitem1.X-ABLABEL:Boat": "home +442079460018, boat +442079460021 map[]",
-		"VERSION:3.0\r\nITEMTEL49.TEL:+49 1573 1234567\r\nITEMTEL49.X-ABLABEL:Mobil\r\nFN:Ada":                                                                                 "mobil +4915731234567 map[]",
+		"VERSION:3.0\r\nFN:Ada\r\n" +
+			"TEL;TYPE=\"WORK,FAX\":205246\\;\\;\\,\\;\r\nTEL;TYPE=\"WORK,VOICE\";VALUE=UNKNOWN:+442079460018": "work +442079460018 map[]",
+		"VERSION:4.0\r\n" +
+			"FN:Ada\r\nTEL;VALUE=uri;TYPE=home:tel:+44-20-7946-0018": "home +442079460018 map[]",
+		"VERSION:2.1\r\nN;CHARSET=UTF-8:Пупкин;Василий\r\nTEL;HOME:+74951234568\r\n" +
+			"TEL;FAX:+74951234560\r\nTEL;CELL:+79161234567\r\nTEL:+74951234561": "home +74951234568, mobile +79161234567, +74951234561 map[]",
+		"VERSION:3.0\r\nFN:Z New Rp: Wr.no\r\n" +
+			"N:Rp\\: Wr.no;Z New;;;\r\nTEL;TYPE=MAIN:+919999999999": "+919999999999 map[]",
+		"VERSION:3.0\r\nFN:Ada\r\n" +
+			"PHONE.WORK:+44 20 7946 0018\r\nPhone.Mobile;PREF=1:+44 7700 900001\r\nMOBILE:+44 7700 900002": "work +442079460018, mobile +447700900001, mobile +447700900002 map[]",
+		"VERSION:3.0\r\nFN:Ada\r\nTEL.HOME:+44 20 7946 0018\r\n" +
+			"PHONE.FAX:+44 20 7946 0019\r\nFAX:+44 20 7946 0020\r\nitem1.TELEPHONE:+44 20 7946 0021\r\nitem1.X-ABLABEL:Boat": "home +442079460018, boat +442079460021 map[]",
+		"VERSION:3.0\r\nITEMTEL49.TEL:+49 1573 1234567\r\n" +
+			"ITEMTEL49.X-ABLABEL:Mobil\r\nFN:Ada": "mobil +4915731234567 map[]",
 
 		"VERSION:3.0\r\nFN:Mampfred Mueller\r\nN:M. Mueller;020;;;\r\nEMAIL;TYPE=INTERNET;TYPE=HOME:m@example.com\r\n" +
 			"TEL;TYPE=CELL:+491701234567\r\nCATEGORIES:myContacts": "mobile +491701234567 map[]",

@@ -291,7 +291,7 @@ func TestOnDTMF_ReorderedEventNotCountedTwice(t *testing.T) {
 	}
 }
 
-// Two digits that are relayed in the same moment get different timestamps, because a receiver tells digits apart by them.
+// TestRelayEvent_TimestampsDiffer relays two digits at the same time. Their timestamps differ, so the receiver counts two digits.
 func TestRelayEvent_TimestampsDiffer(t *testing.T) {
 	t.Parallel()
 	var o outbound
