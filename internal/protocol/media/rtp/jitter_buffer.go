@@ -34,6 +34,7 @@ type JitterBuffer struct {
 	extTS            int64  // lastTS, unwrapped
 	playedSeq        uint16 // of the last played packet
 	endPosition      int64  // position after the last buffered sample
+	underrun         int64  // samples before endPosition that were concealed because no packet had arrived
 	lastArrival      int64  // arrival of the last packet, ns
 	pullsSinceChange int    // pulls since the speed was last changed
 	lateSince        int64  // arrival of the first of a run of packets that were all too late, ns; 0: the last packet was in time
@@ -56,6 +57,7 @@ const (
 	jitterMaxPackets = 64                // packets waiting; more than a second of 20 ms each
 	jitterIdle       = int64(2_000e6)    // ns without packets after which the leg counts as silent
 	jitterReanchor   = int64(100e6)      // ns of packets that are all too late, after which the timeline is moved
+	jitterMaxExcess  = 200               // ms of delay beyond the target, above which audio is skipped
 	jitterRingSize   = 8 << 10           // bytes: half a second of G.711
 	FrameTime        = int64(20_000_000) // ns
 )
@@ -109,7 +111,7 @@ func (p *JitterBuffer) insert(f Frame) {
 		position = p.extTS * int64(p.rate) / clock
 	}
 	p.delay.add(p.positionAt(f.Now)-position, f.Now)
-	if position >= p.endPosition-int64(p.buffer.Samples(5)) {
+	if position >= p.endPosition-int64(p.buffer.Samples(5)) || p.rewind(position, f.Now) {
 		p.lateSince = 0
 		p.enqueue(f, position)
 		return
@@ -126,13 +128,31 @@ func (p *JitterBuffer) insert(f Frame) {
 	p.late++
 }
 
+// rewind moves the end of the timeline back to a packet whose time was concealed because neither it nor a later one had
+// arrived. The packet is played and the delay grows. It returns false if the delay would grow too much, or if other
+// audio was played in place of the packet.
+func (p *JitterBuffer) rewind(position, now int64) bool {
+	back := p.endPosition - position
+	if back > p.underrun || p.excessDelay(now)+back > jitterMaxExcess*int64(p.rate)/1000 {
+		return false
+	}
+	p.endPosition, p.underrun = position, p.underrun-back
+	return true
+}
+
+// excessDelay returns by how much the delay exceeds the target, in samples. It is negative if the delay is too short.
+func (p *JitterBuffer) excessDelay(now int64) int64 {
+	played := p.endPosition - int64(p.buffer.Pending())
+	return p.positionAt(now) - played - p.delay.minTransit - p.delay.target()
+}
+
 // startTimeline starts a timeline with a packet, which is played after the target delay.
 func (p *JitterBuffer) startTimeline(f Frame, clock int64) {
 	p.clearWaiting()
 	p.anchored, p.ssrc, p.lastTS, p.extTS = true, f.SSRC, f.TS, int64(f.TS)
 	position := p.extTS * int64(p.rate) / clock
 	p.delay.restart(p.positionAt(f.Now)-position, f.Now)
-	p.playedSeq = f.Seq - 1
+	p.playedSeq, p.underrun = f.Seq-1, 0
 	p.endPosition = position - p.delay.target() + int64(p.buffer.Pending())
 }
 
@@ -163,11 +183,11 @@ func (p *JitterBuffer) enqueue(f Frame, position int64) {
 // adjustSpeed compares the delay with the target, and speeds up or slows down slightly.
 func (p *JitterBuffer) adjustSpeed(now int64) {
 	ms := int64(p.rate) / 1000
-	played := p.endPosition - int64(p.buffer.Pending())
-	over := p.positionAt(now) - played - p.delay.minTransit - p.delay.target()
+	over := p.excessDelay(now)
 	p.pullsSinceChange++
 	switch {
-	case over > 150*ms: // far too late: skip audio
+	case over > jitterMaxExcess*ms: // far too late: skip audio
+		p.underrun = 0
 		p.endPosition = max(p.endPosition, p.endPosition+over-int64(p.buffer.Pending()))
 		p.buffer.Discard(int(over))
 		p.dropExpired()
@@ -216,6 +236,9 @@ func (p *JitterBuffer) extend(n int) {
 		p.decodeNext()
 		return
 	}
+	if len(p.waiting) == 0 {
+		p.underrun += int64(n)
+	}
 	next := false // true if the sender paused: the sequence numbers have no gap, the timestamps have one (RFC 3551 §4.1)
 	if len(p.waiting) > 0 {
 		n = min(n, int(p.waiting[0].position-p.endPosition))
@@ -234,7 +257,7 @@ func (p *JitterBuffer) extend(n int) {
 func (p *JitterBuffer) decodeNext() {
 	w := p.pop()
 	p.lost += uint64(max(0, int16(w.seq-p.playedSeq)-1))
-	p.playedSeq = w.seq
+	p.playedSeq, p.underrun = w.seq, 0
 	if c := codec.Codec(w.kind); c != p.codec {
 		p.codec, p.decoder = c, codec.NewDecoder(c)
 		p.resample = dsp.NewResampler(p.decoder.Rate(), p.rate)
