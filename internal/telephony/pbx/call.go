@@ -3,6 +3,7 @@ package pbx
 import (
 	"context"
 	"hash/maphash"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -107,7 +108,7 @@ func (c *liveCall) newLeg(role string) *leg {
 
 // run processes messages until the call has ended and is written. begin starts the call.
 func (c *liveCall) run(ctx context.Context, begin func(ctx context.Context)) {
-	begin(ctx)
+	c.handle(ctx, message{run: begin})
 	for !c.done {
 		if m, ok := c.inbox.Pop(); ok {
 			c.handle(ctx, m)
@@ -128,8 +129,13 @@ func (c *liveCall) end(o call.Outcome) {
 	}
 }
 
-// handle processes one message.
+// handle processes one message. If that panics, the call ends and the other calls of the process go on.
 func (c *liveCall) handle(ctx context.Context, m message) {
+	defer func() {
+		if x := recover(); x != nil {
+			c.endAfterPanic(x, debug.Stack())
+		}
+	}()
 	if m.run != nil {
 		m.run(ctx)
 		return
@@ -192,11 +198,12 @@ func (c *liveCall) afterWhileActive(d time.Duration, f func(ctx context.Context)
 }
 
 // runAsync runs do on its own goroutine with a time limit. The function that do returns then runs in the call's
-// goroutine. It is dropped if the call has ended meanwhile.
+// goroutine. It is dropped if the call has ended meanwhile. If do panics, the call ends.
 func (c *liveCall) runAsync(limit time.Duration, do func(ctx context.Context) func(ctx context.Context)) {
 	c.sw.running.Add(1)
 	go func() {
 		defer c.sw.running.Done()
+		defer c.reportPanic()
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		if next := do(ctx); next != nil {

@@ -3,6 +3,7 @@ package pbx
 import (
 	"context"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -104,6 +105,28 @@ func (c *liveCall) finish(ctx context.Context) {
 		c.closeRecordings(ctx)
 	}
 	c.closeMedia()
+}
+
+// endAfterPanic ends the call because its code panicked: its state may be half changed. An answered emergency call goes
+// on. A second panic, while the parties are hung up or the record is written, ends the process.
+func (c *liveCall) endAfterPanic(fault any, stack []byte) {
+	c.sw.cfg.Log.Error("call failed by a fault in its code", "call", c.id, "panic", fault, "stack", string(stack))
+	if c.protected.Load() && !c.answered.IsZero() {
+		return
+	}
+	o := call.Outcome{Reason: "internal_error", HangupBy: "system", SIPStatus: 500}
+	if c.a != nil && c.a.answered.IsZero() {
+		c.reject(500, "Server Internal Error", o)
+	}
+	c.hangUpAll(o, cause.TempFailure)
+}
+
+// reportPanic recovers from a panic of a goroutine that works for the call, and tells the call. It must be deferred.
+func (c *liveCall) reportPanic() {
+	if x := recover(); x != nil {
+		stack := debug.Stack()
+		c.inbox.Push(message{run: func(context.Context) { c.endAfterPanic(x, stack) }})
+	}
 }
 
 // failWaitingCommands answers the commands that the end of the call overtook.

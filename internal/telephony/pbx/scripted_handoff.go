@@ -115,6 +115,7 @@ func (c *liveCall) runScript(ctx context.Context, to resolvedDestination, l *leg
 	c.sw.running.Add(1)
 	go func() {
 		defer c.sw.running.Done()
+		defer c.reportPanic()
 		defer v.cancel()
 		defer close(v.done)
 		to.script(v.ctx, v)
