@@ -62,6 +62,9 @@ func (s *Service) checkAdmission(ctx context.Context, q db.Querier, k Queue) err
 		}
 	}
 	if k.MaxCallers > 0 {
+		if err := s.lockQueue(ctx, q, k); err != nil {
+			return err
+		}
 		const text = `SELECT COUNT(*) FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + waitingCondition
 		var standing int
 		if err := q.QueryRow(ctx, text, k.OrgID, k.ID).Scan(&standing); err != nil {
@@ -79,6 +82,20 @@ func (s *Service) checkAdmission(ctx context.Context, q db.Querier, k Queue) err
 		return ErrNoAgents
 	}
 	return err
+}
+
+// lockQueue locks the row of a queue until the transaction ends, so that callers who enter at the same moment are counted
+// one after the other. SQLite has one writer.
+func (s *Service) lockQueue(ctx context.Context, q db.Querier, k Queue) error {
+	if s.cfg.DB.ForUpdate() == "" {
+		return nil
+	}
+	const text = `SELECT id FROM queues WHERE org_id = $1 AND id = $2 FOR NO KEY UPDATE` // inserts that refer to the queue do not wait
+	var id string
+	if err := q.QueryRow(ctx, text, k.OrgID, k.ID).Scan(&id); err != nil {
+		return fmt.Errorf("lock queue: %w", err)
+	}
+	return nil
 }
 
 // enter inserts an entry and publishes queue.call_waiting.

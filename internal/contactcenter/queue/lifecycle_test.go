@@ -320,6 +320,37 @@ func TestEnter_RefusalErrors(t *testing.T) {
 	})
 }
 
+// TestEnter_LimitHoldsForConcurrentCallers lets twelve callers enter a queue for two at the same moment.
+func TestEnter_LimitHoldsForConcurrentCallers(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		id, full := h.addQueue(`,"max_callers":2`), make(chan bool)
+		for range 12 {
+			c := h.newCall(t)
+			go func() {
+				err := d.TxContext(h.ctx, func(ctx context.Context, tx db.Querier) error {
+					_, err := h.Enter(ctx, tx, queue.Caller{Org: h.org, QueueID: id, CallID: c, From: "anonymous"})
+					return err
+				})
+				if err != nil && !errors.Is(err, queue.ErrFull) {
+					t.Error(err)
+				}
+				full <- err != nil
+			}()
+		}
+		entered := 0
+		for range 12 {
+			if !<-full {
+				entered++
+			}
+		}
+		if entered != 2 {
+			t.Errorf("%d callers entered", entered)
+		}
+	})
+}
+
 func TestQueueUpdated_PublishedOncePerChange(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
