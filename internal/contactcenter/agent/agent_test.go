@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/internal/contactcenter/agent"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
@@ -153,7 +154,7 @@ func TestWrapUpAndMissedPause_EndWithTime(t *testing.T) {
 			}
 		}
 		tx(func(ctx context.Context, tx db.Querier) error {
-			return h.StartWrapUp(ctx, tx, h.org, h.ada, h.now().Add(10*time.Second), "")
+			return h.StartWrapUp(ctx, tx, h.org, h.ada, agent.WrapUpTime{Until: h.now().Add(10 * time.Second)})
 		})
 		if a := h.wantPresence(t, "wrap_up", ""); a.Text("wrap_up_until") == "" {
 			t.Errorf("got %s", a.Bytes)
@@ -161,7 +162,7 @@ func TestWrapUpAndMissedPause_EndWithTime(t *testing.T) {
 		h.advance(11 * time.Second)
 		h.wantPresence(t, "available", "")
 		tx(func(ctx context.Context, tx db.Querier) error {
-			return h.StartWrapUp(ctx, tx, h.org, h.ada, h.now().Add(10*time.Second), "")
+			return h.StartWrapUp(ctx, tx, h.org, h.ada, agent.WrapUpTime{Until: h.now().Add(10 * time.Second)})
 		})
 		h.do("PUT", "/agents/"+h.ada+"/presence", `{"status":"available"}`).Want(200)
 		h.wantPresence(t, "available", "")

@@ -10,16 +10,27 @@ import (
 // Events of the switch and the queues that change an agent. Each is stored, and its presence published, in the
 // caller's transaction.
 
-// StartWrapUp gives an agent time after a call before the next offer. A time in the past ends wrap-up. The agent is
-// idle since the end of the call, even if the call ended before its presence was published. If callID is not empty, the wrap-up waits for
-// the disposition of that call: until is its latest end, and the choice to be available does not end it.
-func (s *Service) StartWrapUp(ctx context.Context, tx db.Querier, org, id string, until time.Time, callID string) error {
+// WrapUpTime is an agent's time after a call of a queue. An Until in the past means none. If AwaitsDisposition is true, it waits for the
+// disposition of the call: Until is its latest end, and the choice to be available does not end it.
+type WrapUpTime struct {
+	CallID            string
+	Until             time.Time
+	AwaitsDisposition bool
+}
+
+// StartWrapUp gives an agent time after a call before the next offer. The agent is idle since now, the end of the call, even if the
+// agent's presence during the call is published later.
+func (s *Service) StartWrapUp(ctx context.Context, tx db.Querier, org, id string, w WrapUpTime) error {
 	if err := ensureRow(ctx, tx, org, id, db.At(s.cfg.Clock.Now())); err != nil {
 		return err
 	}
-	const text = `UPDATE agents SET wrap_up_until = $3, missed_streak = 0, idle_since = $4, wrap_up_call_id = $5
+	const text = `UPDATE agents SET wrap_up_until = $3, missed_streak = 0, idle_since = $4, wrap_up_call_id = $5, ended_call_id = $6
 		WHERE org_id = $1 AND user_id = $2`
-	if _, err := tx.Exec(ctx, text, org, id, db.At(until), db.At(s.cfg.Clock.Now()), db.Null(callID)); err != nil {
+	awaited := ""
+	if w.AwaitsDisposition {
+		awaited = w.CallID
+	}
+	if _, err := tx.Exec(ctx, text, org, id, db.At(w.Until), db.At(s.cfg.Clock.Now()), db.Null(awaited), db.Null(w.CallID)); err != nil {
 		return err
 	}
 	return s.PublishPresence(ctx, tx, org, []string{id})
@@ -65,7 +76,7 @@ func (s *Service) OfferAnswered(ctx context.Context, tx db.Querier, org, id stri
 	if err := ensureRow(ctx, tx, org, id, now); err != nil {
 		return err
 	}
-	const text = `UPDATE agents SET missed_streak = 0, idle_since = $3 WHERE org_id = $1 AND user_id = $2`
+	const text = `UPDATE agents SET missed_streak = 0, idle_since = $3, ended_call_id = NULL WHERE org_id = $1 AND user_id = $2`
 	if _, err := tx.Exec(ctx, text, org, id, now); err != nil {
 		return err
 	}

@@ -194,12 +194,17 @@ func (h *fixture) ringUnpublished(t *testing.T) call.New {
 
 func (h *fixture) answer(t *testing.T, n call.New) {
 	t.Helper()
+	h.answerUnpublished(t, n)
+	h.publish(t)
+}
+
+func (h *fixture) answerUnpublished(t *testing.T, n call.New) {
+	t.Helper()
 	err := h.calls.Answered(h.ctx, n, call.Answer{Org: h.org, ID: n.ID, At: h.now(),
 		By: call.Party{Role: "agent", UserID: h.ada, Name: "Ada L", DeviceID: h.phone}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.publish(t)
 }
 
 func (h *fixture) end(t *testing.T, n call.New, answered time.Time) {

@@ -44,6 +44,7 @@ type row struct {
 	missedStreak int
 	pausedUntil  db.Time
 	idleSince    db.Time
+	endedCall    string // whose end is idleSince; "" if it is none of a queue
 	dueAt        db.Time
 	published    publishedPresence
 }
@@ -169,8 +170,8 @@ func (x *State) derive(now time.Time, browserAway time.Duration) {
 	p.Since = x.row.published.since
 	if x.presenceChanged(p) {
 		p.Since = db.At(now)
-		if t := x.row.published; p.Status == Available && t.status != Ringing &&
-			x.row.idleSince.Before(t.since.Time) { // the same value as publishing will store
+		if t := x.row.published; p.Status == Available && t.status != Ringing && x.row.idleSince.Before(t.since.Time) &&
+			(t.call == "" || t.call != x.row.endedCall) { // the same value as publishing will store
 			x.IdleSince = p.Since
 		}
 	}

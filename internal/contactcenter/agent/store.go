@@ -15,7 +15,7 @@ func inUsers(f *db.Filter, column string, users []string) *db.Filter { return f.
 func readRows(ctx context.Context, q db.Querier, org string, users []string) (map[string]*State, error) {
 	const text = `SELECT u.id, u.dnd, u.dnd_until, u.created_at, a.availability, a.reason, a.until_at, a.next, a.wrap_up_until,
 			a.missed_streak, a.paused_until, a.idle_since, a.status, a.status_reason, a.status_call_id, a.status_since, a.status_until,
-			a.due_at, u.status = 'suspended', a.wrap_up_call_id
+			a.due_at, u.status = 'suspended', a.wrap_up_call_id, a.ended_call_id
 		FROM users u LEFT JOIN agents a ON a.org_id = u.org_id AND a.user_id = u.id
 		WHERE u.org_id = $1 AND u.status <> 'removed'`
 	statement, args := inUsers(db.Where(text, org), "u.id", users).SQL()
@@ -39,14 +39,14 @@ func scanState(scan func(...any) error) (*State, error) {
 	var x State
 	var dnd user.DND
 	var created db.Time
-	var availability, status, reason, call, wrapUpCall db.Null
+	var availability, status, reason, call, wrapUpCall, endedCall db.Null
 	var next db.JSON[*choice]
 	var streak *int
 	r := &x.row
 	err := scan(&x.UserID, &dnd.Enabled, &dnd.Until, &created, &availability, &r.choiceReason, &r.choiceUntil, &next, &r.wrapUpUntil,
 		&streak, &r.pausedUntil, &r.idleSince, &status, &reason, &call, &r.published.since, &r.published.until, &r.dueAt,
-		&x.suspended, &wrapUpCall)
-	r.wrapUpCall = string(wrapUpCall)
+		&x.suspended, &wrapUpCall, &endedCall)
+	r.wrapUpCall, r.endedCall = string(wrapUpCall), string(endedCall)
 	x.dnd, r.availability, r.nextChoice = dnd, string(availability), next.V
 	r.published.status, r.published.reason, r.published.call = string(status), string(reason), string(call)
 	if streak != nil {
@@ -159,11 +159,12 @@ func clearPauses(ctx context.Context, tx db.Querier, org, id string) error {
 }
 
 // storePublished stores a presence as the one published last. It returns false if a concurrent transaction published
-// another one meanwhile. An agent who becomes available is idle since now, unless idle_since was set after the presence
-// published before: then it is the end of a call, which is published only now.
+// another one meanwhile. An agent who becomes available is idle since now, unless idle_since is the end of the call of the
+// presence published before, or was set after that presence: then the end of a call is published only now.
 func storePublished(ctx context.Context, tx db.Querier, org string, x *State) (bool, error) {
 	const text = `UPDATE agents SET status = $4, status_reason = $5, status_call_id = $6, status_since = $7, status_until = $8, due_at = $9,
-			idle_since = CASE WHEN $4 = 'available' AND status <> 'ringing' AND idle_since < status_since THEN $7 ELSE idle_since END
+			idle_since = CASE WHEN $4 = 'available' AND status <> 'ringing' AND idle_since < status_since
+				AND COALESCE(ended_call_id <> status_call_id, TRUE) THEN $7 ELSE idle_since END
 		WHERE org_id = $1 AND user_id = $2 AND status_since = $3`
 	p := x.Presence
 	r, err := tx.Exec(ctx, text, org, x.UserID, x.row.published.since, p.Status, p.Reason, db.Null(x.CallID), p.Since, p.Until,

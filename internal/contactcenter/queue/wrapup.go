@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"soniq/internal/contactcenter/agent"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
 	"soniq/internal/telephony/call/disposition"
@@ -75,20 +76,20 @@ func (s *Service) wrapUp(ctx context.Context, tx db.Querier, o Offer, now time.T
 	if err != nil && !db.IsNone(err) {
 		return fmt.Errorf("find queue: %w", err)
 	}
-	until, waitsFor := now.Add(time.Duration(k.WrapUp)*time.Second), ""
+	w := agent.WrapUpTime{CallID: o.CallID, Until: now.Add(time.Duration(k.WrapUp) * time.Second)}
 	if k.DispositionRequired {
 		lacks, err := lacksDisposition(ctx, tx, o.Org, o.CallID)
 		if err != nil {
 			return err
 		}
 		if lacks {
-			until, waitsFor = until.Add(maxDispositionWait), o.CallID
+			w.Until, w.AwaitsDisposition = w.Until.Add(maxDispositionWait), true
 		}
 	}
-	if err := setWrapped(ctx, tx, o.Org, o.ID, until); err != nil {
+	if err := setWrapped(ctx, tx, o.Org, o.ID, w.Until); err != nil {
 		return err
 	}
-	return s.cfg.Agents.StartWrapUp(ctx, tx, o.Org, o.AgentID, until, waitsFor)
+	return s.cfg.Agents.StartWrapUp(ctx, tx, o.Org, o.AgentID, w)
 }
 
 // lockCall locks the row of an entry's call until the transaction ends. A transaction that sets the disposition ends before the wrap-up

@@ -147,7 +147,7 @@ CREATE TABLE devices (
 	created_at   BIGINT NOT NULL,
 	updated_at   BIGINT NOT NULL,
 	rotated_at   BIGINT NOT NULL,
-	last_seen_at BIGINT, location TEXT, lost_at BIGINT, session_id TEXT,
+	last_seen_at BIGINT, location TEXT, lost_at BIGINT, session_id TEXT, token_generation BIGINT NOT NULL DEFAULT 0,
 	PRIMARY KEY (org_id, id),
 	FOREIGN KEY (org_id, user_id) REFERENCES users (org_id, id)
 );
@@ -902,7 +902,7 @@ CREATE TABLE agents (
 	status_call_id  TEXT,
 	status_since    BIGINT NOT NULL,
 	status_until    BIGINT,
-	due_at          BIGINT, wrap_up_call_id TEXT,
+	due_at          BIGINT, wrap_up_call_id TEXT, ended_call_id TEXT,
 	PRIMARY KEY (org_id, user_id),
 	FOREIGN KEY (org_id, user_id) REFERENCES users (org_id, id)
 );
@@ -1127,7 +1127,7 @@ CREATE TABLE messages (
 	carrier         TEXT NOT NULL,
 	reference       TEXT,
 	automatic       BOOLEAN NOT NULL,
-	forwarded       TEXT, origin TEXT,
+	forwarded       TEXT, origin TEXT, sending_since BIGINT,
 	PRIMARY KEY (org_id, id),
 	FOREIGN KEY (org_id, conversation_id) REFERENCES conversations (org_id, id)
 );
