@@ -37,6 +37,9 @@ func (s *Service) CheckStorage(ctx context.Context, id string) error {
 // ReserveStorage returns plan_limit if a file of this size exceeds the quota. Call it in the transaction that inserts
 // the file, before the insert. Concurrent additions of one organisation wait for each other.
 func (s *Service) ReserveStorage(ctx context.Context, tx db.Querier, id string, size int64) error {
+	if err := lockOrg(ctx, tx, id); err != nil {
+		return err
+	}
 	o, err := get(ctx, tx, id)
 	if err != nil {
 		return fmt.Errorf("find organisation: %w", err)
@@ -44,9 +47,6 @@ func (s *Service) ReserveStorage(ctx context.Context, tx db.Querier, id string, 
 	most := s.plans.quota(o).StorageGB
 	if most == nil {
 		return nil
-	}
-	if err := lockOrg(ctx, tx, id); err != nil {
-		return err
 	}
 	used, err := StoredBytes(ctx, tx, id)
 	if err != nil {
