@@ -35,7 +35,7 @@ func (s *Service) reassignOrFail(ctx context.Context, m Message, gone bool) erro
 	age := s.cfg.Clock.Now().Sub(m.dueTime())
 	t := sendAttempt{job: job.Job{Org: m.org}}
 	switch {
-	case m.Status == sending && age > sendingTimeout:
+	case m.Status == sending && s.sendingFor(m) > sendingTimeout:
 		return s.failMessage(ctx, m, "unknown", "the message may have been sent: what became of it is not known")
 	case m.Status == sending || !gone && age < graceTime:
 		return nil
@@ -56,6 +56,15 @@ func (s *Service) reassignOrFail(ctx context.Context, m Message, gone bool) erro
 		return s.failMessage(ctx, m, "unreachable", "the carrier could not be reached in four hours")
 	}
 	return nil
+}
+
+// sendingFor returns the time since the carrier was given a message. For a message of a version that did not store it, it
+// returns the time since the message was due.
+func (s *Service) sendingFor(m Message) time.Duration {
+	if m.sendingSince.IsZero() {
+		return s.cfg.Clock.Now().Sub(m.dueTime())
+	}
+	return s.cfg.Clock.Now().Sub(m.sendingSince.Time)
 }
 
 func (s *Service) failMessage(ctx context.Context, m Message, code, message string) error {

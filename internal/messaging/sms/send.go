@@ -169,7 +169,7 @@ func (s *Service) markSending(ctx context.Context, m *Message) (begun bool, err 
 		if err != nil {
 			return err
 		}
-		m.Status, m.reference = sending, m.ID
+		m.Status, m.reference, m.sendingSince = sending, m.ID, db.At(s.cfg.Clock.Now())
 		if out && !m.automatic {
 			m.Status, m.Error = Failed, &Fault{Code: "opted_out", Message: "the recipient opted out before the message was sent"}
 		}

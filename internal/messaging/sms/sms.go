@@ -53,6 +53,7 @@ type Message struct {
 	Sandbox        bool              `json:"sandbox"`
 
 	org, carrier, reference string
+	sendingSince            db.Time
 	origin                  string // reference of the message on the telephone that wrote it; "" for others
 	automatic               bool   // reply to a keyword; it is also sent to recipients that opted out
 }

@@ -9,14 +9,15 @@ import (
 )
 
 const columns = `org_id, id, conversation_id, direction, status, from_number, to_number, body, segments, encoding, media, user_id,
-	source, error, scheduled_at, created_at, sent_at, delivered_at, metadata, sandbox, carrier, reference, automatic, origin`
+	source, error, scheduled_at, created_at, sent_at, delivered_at, metadata, sandbox, carrier, reference, automatic, origin,
+	sending_since`
 
 func insert(ctx context.Context, tx db.Querier, m Message) error {
 	const q = `INSERT INTO messages (` + columns + `)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)`
 	_, err := tx.Exec(ctx, q, m.org, m.ID, m.ConversationID, m.Direction, m.Status, m.FromNumber, m.ToNumber, m.Body, m.Segments,
 		m.Encoding, db.AsJSON(m.Media), m.UserID, m.Source, faultColumn(m.Error), m.ScheduledAt, m.CreatedAt, m.SentAt, m.DeliveredAt,
-		db.AsJSON(m.Metadata), m.Sandbox, m.carrier, db.Null(m.reference), m.automatic, db.Null(m.origin))
+		db.AsJSON(m.Metadata), m.Sandbox, m.carrier, db.Null(m.reference), m.automatic, db.Null(m.origin), m.sendingSince)
 	return err
 }
 
@@ -36,7 +37,7 @@ func scan(scan func(...any) error) (Message, error) {
 	var reference, origin db.Null
 	err := scan(&m.org, &m.ID, &m.ConversationID, &m.Direction, &m.Status, &m.FromNumber, &m.ToNumber, &m.Body, &m.Segments,
 		&m.Encoding, &media, &m.UserID, &m.Source, &fault, &m.ScheduledAt, &m.CreatedAt, &m.SentAt, &m.DeliveredAt, &metadata,
-		&m.Sandbox, &m.carrier, &reference, &m.automatic, &origin)
+		&m.Sandbox, &m.carrier, &reference, &m.automatic, &origin, &m.sendingSince)
 	m.origin = string(origin)
 	m.Media, m.Error, m.Metadata, m.reference = append([]Media{}, media.V...), fault.V, metadata.V, string(reference)
 	if m.Metadata == nil {
@@ -51,9 +52,10 @@ func get(ctx context.Context, q db.Querier, org, id string) (Message, error) {
 
 // updateStatus stores the new state of a message if it is still in the state from. It reports whether it was.
 func updateStatus(ctx context.Context, tx db.Querier, m Message, from string) (bool, error) {
-	const q = `UPDATE messages SET status = $3, error = $4, sent_at = $5, delivered_at = $6, reference = $7
-		WHERE org_id = $1 AND id = $2 AND status = $8`
-	r, err := tx.Exec(ctx, q, m.org, m.ID, m.Status, faultColumn(m.Error), m.SentAt, m.DeliveredAt, db.Null(m.reference), from)
+	const q = `UPDATE messages SET status = $3, error = $4, sent_at = $5, delivered_at = $6, reference = $7, sending_since = $8
+		WHERE org_id = $1 AND id = $2 AND status = $9`
+	r, err := tx.Exec(ctx, q, m.org, m.ID, m.Status, faultColumn(m.Error), m.SentAt, m.DeliveredAt, db.Null(m.reference),
+		m.sendingSince, from)
 	if err != nil {
 		return false, fmt.Errorf("change message %s: %w", m.ID, err)
 	}
