@@ -167,6 +167,9 @@ func (p partStore) Done(ctx context.Context, k smpp.Key, handedOn bool) error {
 	})
 }
 
+// maxExpiredParts limits the parts that Expired reads. It exceeds the 255 parts of the longest message.
+const maxExpiredParts = 1000
+
 // Expired returns the incomplete messages whose first part came before a time, and deletes complete ones.
 func (p partStore) Expired(ctx context.Context, before time.Time) (late [][]smpp.Fragment, err error) {
 	if err := p.deleteOld(ctx, before); err != nil {
@@ -175,13 +178,14 @@ func (p partStore) Expired(ctx context.Context, before time.Time) (late [][]smpp
 	// tenant: parts of all applications expire
 	const q = `SELECT fragment FROM sms_parts p WHERE done = FALSE AND EXISTS (SELECT 1 FROM sms_parts o WHERE o.org_id = p.org_id
 			AND o.application_id = p.application_id AND o.part_key = p.part_key AND o.created_at < $1)
-		ORDER BY org_id, application_id, part_key, sequence LIMIT 1000`
-	rows, err := p.s.cfg.DB.Read(ctx).Query(ctx, q, db.At(before))
+		ORDER BY org_id, application_id, part_key, sequence LIMIT $2`
+	rows, err := p.s.cfg.DB.Read(ctx).Query(ctx, q, db.At(before), maxExpiredParts)
 	if err != nil {
 		return nil, fmt.Errorf("find late parts: %w", err)
 	}
 	defer rows.Close()
-	for rows.Next() {
+	n := 0
+	for ; rows.Next(); n++ {
 		var f db.JSON[smpp.Fragment]
 		if err := rows.Scan(&f); err != nil {
 			return nil, err
@@ -191,6 +195,9 @@ func (p partStore) Expired(ctx context.Context, before time.Time) (late [][]smpp
 			continue
 		}
 		late = append(late, []smpp.Fragment{f.V})
+	}
+	if n == maxExpiredParts { // the last message may have more parts: the next call returns it
+		late = late[:len(late)-1]
 	}
 	return late, rows.Err()
 }
