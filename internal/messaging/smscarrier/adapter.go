@@ -63,8 +63,9 @@ type Receipt struct {
 
 // Incoming is a message for one of the organisation's numbers.
 type Incoming struct {
-	ID             string // the carrier's; a message with the same id is stored once. "": each is a new one
-	From, To, Body string // numbers in E.164, or as the carrier writes them
+	ID             string   // the carrier's; a message with the same id is stored once. "": each is a new one
+	From, To, Body string   // numbers in E.164, or as the carrier writes them
+	Others         []string // further recipients of a group message
 	Media          []sms.Media
 }
 

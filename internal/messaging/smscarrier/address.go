@@ -2,6 +2,7 @@ package smscarrier
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"soniq/internal/messaging/sms"
@@ -45,6 +46,18 @@ func (s *Service) senderAddress(ctx context.Context, org, text string) (string, 
 		text = text[:maxSender]
 	}
 	return strings.ToValidUTF8(text, "?"), nil
+}
+
+// ownRecipient returns the first recipient of a message that is a number of the organisation.
+func (s *Service) ownRecipient(ctx context.Context, org string, in Incoming) (string, error) {
+	to, err := s.recipientNumber(ctx, org, in.To)
+	for _, other := range in.Others {
+		if !errors.Is(err, errForeignNumber) {
+			break
+		}
+		to, err = s.recipientNumber(ctx, org, other)
+	}
+	return to, err
 }
 
 // recipientNumber returns the organisation's number to which a message is addressed.

@@ -105,7 +105,7 @@ func (s *Service) receiveMessage(ctx context.Context, c Carrier, in Incoming) er
 	if err != nil {
 		return err
 	}
-	to, err := s.recipientNumber(ctx, c.org, in.To)
+	to, err := s.ownRecipient(ctx, c.org, in)
 	if errors.Is(err, errForeignNumber) {
 		s.cfg.Log.Warn("message dropped: not a number of the organisation", "org", c.org, "carrier", c.ID)
 		return nil

@@ -3,8 +3,10 @@ package smscarrier_test
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -13,6 +15,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -255,6 +258,35 @@ func TestCallback_VerifiedAndIdempotent(t *testing.T) {
 			if want := map[string]int{"another key": 403, "another address": 404}[what]; status != want {
 				t.Errorf("with %s a callback was answered %d", what, status)
 			}
+		}
+	})
+}
+
+// TestCallback_GroupMessageStored receives group messages in which the organisation's number is a further recipient.
+func TestCallback_GroupMessageStored(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newFixture(t, d)
+		public, private, _ := ed25519.GenerateKey(nil)
+		address := h.request("POST", "/sms/carriers", map[string]any{"provider": "telnyx", "name": "Telnyx", "settings": map[string]any{
+			"api_key": "KEY1", "public_key": base64.StdEncoding.EncodeToString(public)}}).Want(201).Text("callback_url")
+		for i, to := range []string{`"to":[{"phone_number":"+12025550999"},{"phone_number":"` + own + `"}],"cc":[]`,
+			`"to":[{"phone_number":"+12025550999"}],"cc":[{"phone_number":"+12025550998"},{"phone_number":"` + own + `"}]`,
+			`"to":[{"phone_number":"+12025550999"}],"cc":[{"phone_number":"+12025550998"}]`} {
+			body := fmt.Sprintf(`{"data":{"event_type":"message.received","payload":{"id":"g%d","from":{"phone_number":"%s"},"text":"group %d",%s}}}`,
+				i, mobile, i, to)
+			stamp := strconv.FormatInt(time.Now().Unix(), 10)
+			r := httptest.NewRequest("POST", strings.TrimPrefix(address, "https://voice.example.com"), strings.NewReader(body))
+			r.Header.Set("Telnyx-Timestamp", stamp)
+			r.Header.Set("Telnyx-Signature-Ed25519", base64.StdEncoding.EncodeToString(ed25519.Sign(private, []byte(stamp+"|"+body))))
+			w := httptest.NewRecorder()
+			if h.mux.ServeHTTP(w, r); w.Code >= 300 {
+				t.Fatalf("answered %d: %s", w.Code, w.Body)
+			}
+		}
+		in := h.request("GET", "/sms?direction=inbound", nil).Want(200)
+		if in.At("data.1") == nil || in.At("data.2") != nil || in.Text("data.0.to_number") != own || in.Text("data.1.to_number") != own {
+			t.Errorf("received: %s", in.Bytes)
 		}
 	})
 }

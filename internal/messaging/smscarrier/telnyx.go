@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -153,12 +154,9 @@ type telnyxEvent struct {
 			From struct {
 				Number string `json:"phone_number"`
 			}
-			To []struct {
-				Number string `json:"phone_number"`
-				Status string
-			}
-			Text  string
-			Media []struct {
+			To, CC []telnyxRecipient
+			Text   string
+			Media  []struct {
 				URL  string
 				Type string `json:"content_type"`
 				Size int64
@@ -166,6 +164,11 @@ type telnyxEvent struct {
 			Errors telnyxErrors
 		}
 	}
+}
+
+type telnyxRecipient struct {
+	Number string `json:"phone_number"`
+	Status string
 }
 
 // ParseCallback parses a webhook: message.received and message.finalized. Others, such as message.sent, give no
@@ -185,6 +188,9 @@ func (t *telnyxAdapter) ParseCallback(r *http.Request, raw []byte) ([]Event, err
 		return nil, nil
 	case e.Data.Type == "message.received":
 		m := &Incoming{ID: p.ID, From: undamaged(p.From.Number), To: p.To[0].Number, Body: p.Text}
+		for _, other := range slices.Concat(p.To[1:], p.CC) { // of a group message, in which our number has any place
+			m.Others = append(m.Others, undamaged(other.Number))
+		}
 		for _, f := range p.Media {
 			m.Media = append(m.Media, sms.Media{URL: undamaged(f.URL), ContentType: undamaged(f.Type), SizeBytes: f.Size})
 		}
