@@ -1,15 +1,11 @@
 package api_test
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-
-	"soniq/e2e/limit"
+	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
 )
 
@@ -27,54 +23,6 @@ type browserToken struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// pageLine is a connection with SIP over WebSocket (RFC 7118).
-type pageLine struct {
-	t *testing.T
-	c *websocket.Conn
-	n int
-}
-
-func connect(t *testing.T, url string, more ...string) (*pageLine, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit.Hang(0))
-	defer cancel()
-	c, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{Subprotocols: append([]string{"sip"}, more...)})
-	if err != nil {
-		return nil, err
-	}
-	t.Cleanup(func() { _ = c.CloseNow() })
-	return &pageLine{t: t, c: c}, nil
-}
-
-// ask sends a request of a user to another (RFC 7118) and returns the first line of its final answer.
-func (l *pageLine) ask(method, user, to, domain string) string {
-	l.t.Helper()
-	l.n++
-	ctx, cancel := context.WithTimeout(l.t.Context(), limit.Hang(0))
-	defer cancel()
-	uri := "sip:" + domain
-	if method != "REGISTER" {
-		uri = "sip:" + to + "@" + domain
-	}
-	request := fmt.Sprintf("%s %s SIP/2.0\r\nVia: SIP/2.0/WS page.invalid;branch=z9hG4bK%d%s\r\nMax-Forwards: 70\r\nFrom: <sip:%s@%s>;tag=a%d\r\n"+
-		"To: <sip:%s@%s>\r\nCall-ID: %s%d@page.invalid\r\nCSeq: %d %s\r\nContact: <sip:%s@page.invalid;transport=ws>\r\nExpires: 600\r\nContent-Length: 0\r\n\r\n",
-		method, uri, time.Now().UnixNano(), method, user, domain, l.n, to, domain, l.t.Name(), time.Now().UnixNano(), l.n, method, user)
-	if err := l.c.Write(ctx, websocket.MessageText, []byte(request)); err != nil {
-		l.t.Fatal(err)
-	}
-	for {
-		_, b, err := l.c.Read(ctx)
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		first, _, _ := strings.Cut(string(b), "\r\n")
-		if strings.HasPrefix(first, "SIP/2.0 1") || !strings.HasPrefix(first, "SIP/2.0") || !strings.Contains(string(b), "CSeq: "+fmt.Sprint(l.n)+" ") {
-			continue
-		}
-		return first
-	}
-}
-
 // TestBrowserToken_RegisterAndCall registers and calls over a WebSocket with a token as the only credential.
 func TestBrowserToken_RegisterAndCall(t *testing.T) {
 	t.Parallel()
@@ -89,17 +37,17 @@ func TestBrowserToken_RegisterAndCall(t *testing.T) {
 			k.ICE[1].Credential == "" {
 			t.Errorf("the token is %+v", k)
 		}
-		line, err := connect(t, k.WSURL)
+		line, err := fixture.ConnectSIPWebSocket(t, k.WSURL)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := connect(t, k.WSURL); err == nil || !strings.Contains(err.Error(), "401") {
+		if _, err := fixture.ConnectSIPWebSocket(t, k.WSURL); err == nil || !strings.Contains(err.Error(), "401") {
 			t.Errorf("a token connects twice: %v", err)
 		}
-		if got := line.ask("REGISTER", bob.SIP.Username, bob.SIP.Username, k.Domain); got != "SIP/2.0 403 Forbidden" {
+		if got := line.Request("REGISTER", bob.SIP.Username, bob.SIP.Username, k.Domain); got != "SIP/2.0 403 Forbidden" {
 			t.Errorf("registering as somebody else: %s", got)
 		}
-		if got := line.ask("REGISTER", k.Username, k.Username, k.Domain); got != "SIP/2.0 200 OK" {
+		if got := line.Request("REGISTER", k.Username, k.Username, k.Domain); got != "SIP/2.0 200 OK" {
 			t.Fatalf("registering: %s", got)
 		}
 		var d struct {
@@ -111,7 +59,7 @@ func TestBrowserToken_RegisterAndCall(t *testing.T) {
 		if d.Name != "Desk page" || d.Kind != "webrtc" || d.UserID != ada.ID || d.Registration.Status != "registered" || d.Registration.Transport != "ws" {
 			t.Errorf("the telephone is %+v", d)
 		}
-		if got := line.ask("INVITE", bob.SIP.Username, bob.Extension, k.Domain); got != "SIP/2.0 480 Temporarily Unavailable" {
+		if got := line.Request("INVITE", bob.SIP.Username, bob.Extension, k.Domain); got != "SIP/2.0 480 Temporarily Unavailable" {
 			t.Errorf("calling: %s", got)
 		}
 		var calls struct {
@@ -131,10 +79,10 @@ func TestBrowserToken_RegisterAndCall(t *testing.T) {
 		var third browserToken
 		admin.want(t, 200, "POST", "/users/"+ada.ID+"/webrtc-token", map[string]any{"device_name": "Desk page"}, &third)
 		plain, _, _ := strings.Cut(third.WSURL, "?")
-		if quiet, err := connect(t, plain, "token."+third.Token); err != nil || quiet.ask("REGISTER", k.Username, k.Username, k.Domain) != "SIP/2.0 200 OK" {
+		if quiet, err := fixture.ConnectSIPWebSocket(t, plain, "token."+third.Token); err != nil || quiet.Request("REGISTER", k.Username, k.Username, k.Domain) != "SIP/2.0 200 OK" {
 			t.Errorf("with the token as a subprotocol: %v", err)
 		}
-		if _, err := connect(t, plain, "token."+third.Token); err == nil || !strings.Contains(err.Error(), "401") {
+		if _, err := fixture.ConnectSIPWebSocket(t, plain, "token."+third.Token); err == nil || !strings.Contains(err.Error(), "401") {
 			t.Errorf("a token as a subprotocol connects twice: %v", err)
 		}
 		if log := s.Log(); strings.Contains(log, third.Token) || strings.Contains(log, k.Token) {
@@ -143,18 +91,18 @@ func TestBrowserToken_RegisterAndCall(t *testing.T) {
 		tokenRights(t, admin, ada, bob)
 		for _, url := range []string{strings.Replace(k.WSURL, "token=wt_", "token=wt_x", 1),
 			strings.Replace(k.WSURL, k.Token, ada.SIP.Password, 1)} {
-			if _, err := connect(t, url); err == nil || !strings.Contains(err.Error(), "401") {
+			if _, err := fixture.ConnectSIPWebSocket(t, url); err == nil || !strings.Contains(err.Error(), "401") {
 				t.Errorf("connected by %s: %v", url, err)
 			}
 		}
 		admin.want(t, 200, "PATCH", "/users/"+ada.ID, map[string]any{"status": "suspended"}, nil)
-		if got := line.ask("REGISTER", k.Username, k.Username, k.Domain); got != "SIP/2.0 403 Forbidden" {
+		if got := line.Request("REGISTER", k.Username, k.Username, k.Domain); got != "SIP/2.0 403 Forbidden" {
 			t.Errorf("registering, suspended: %s", got)
 		}
-		if got := line.ask("INVITE", k.Username, bob.Extension, k.Domain); !strings.HasPrefix(got, "SIP/2.0 403") {
+		if got := line.Request("INVITE", k.Username, bob.Extension, k.Domain); !strings.HasPrefix(got, "SIP/2.0 403") {
 			t.Errorf("calling, suspended: %s", got)
 		}
-		if _, err := connect(t, again.WSURL); err == nil {
+		if _, err := fixture.ConnectSIPWebSocket(t, again.WSURL); err == nil {
 			t.Error("a token of a user who is suspended connects")
 		}
 		admin.refused(t, 409, "invalid_state", "POST", "/users/"+ada.ID+"/webrtc-token", map[string]any{})

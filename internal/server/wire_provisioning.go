@@ -13,6 +13,7 @@ import (
 
 	"soniq/internal/config"
 	"soniq/internal/platform/clock"
+	"soniq/internal/protocol/sip/transport"
 	"soniq/internal/telephony/device"
 	"soniq/internal/telephony/directory"
 	"soniq/internal/telephony/provisioning"
@@ -102,6 +103,12 @@ func (d deviceDependencies) Notify(ctx context.Context, b device.Binding, aor, e
 		return 0, errors.New("this process has no SIP server")
 	}
 	return d.p.server.sip.Notify(ctx, directory.BindingOf(b), aor, event)
+}
+
+// useBrowserToken returns the login of a token of a browser, and ends the token. ok is false for an invalid one.
+func (p *Platform) useBrowserToken(ctx context.Context, token string) (l transport.TokenLogin, ok bool, err error) {
+	login, ok, err := p.devices.UseToken(ctx, token)
+	return transport.TokenLogin(login), ok, err
 }
 
 // CloseToken implements device.Server.

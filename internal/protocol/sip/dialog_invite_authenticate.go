@@ -154,8 +154,13 @@ const otherURIWarning = "Warning: 399 soniq \"" + otherURIText + "\"\r\n"
 // errOtherURI if the credentials are for another request URI (RFC 7616 §3.4.6).
 func (s *Server) authenticate(ctx context.Context, c claim) (acc Account, stale, ok bool, err error) {
 	l, found := s.ownAuthorization(c.logins)
-	if c.conn != nil && c.conn.TokenAccount != "" && !found {
-		if acc, ok, err = s.config.Accounts.Credentials(ctx, c.conn.TokenAccount); ok || err != nil {
+	if c.conn != nil && c.conn.Token.Username != "" && !found {
+		acc, ok, err = s.config.Accounts.Credentials(ctx, c.conn.Token.Username)
+		if ok && c.conn.Token.Generation < acc.TokenGeneration { // its session has ended, perhaps at another node
+			c.conn.Close()
+			return acc, false, false, nil
+		}
+		if ok || err != nil {
 			return acc, false, ok, err
 		}
 	}

@@ -123,7 +123,7 @@ func (s *Server) answerRegister(r *registerRequest, respond func(int, string)) {
 func (s *Server) ownsUser(r *registerRequest) bool {
 	l, found := s.ownAuthorization(r.authorizations)
 	if !found && r.conn != nil {
-		return strings.EqualFold(r.conn.TokenAccount, r.user)
+		return strings.EqualFold(r.conn.Token.Username, r.user)
 	}
 	return l.Username == r.user
 }

@@ -24,6 +24,8 @@ type Account struct {
 	WantSHA256 bool
 	SRTP       string
 	Codecs     []string
+	// TokenGeneration is that of the tokens that may still be used: connections of earlier ones belong to ended sessions.
+	TokenGeneration int64
 }
 
 // Account returns the active device with the SIP user name, of any organisation; ok is false if there is none.
@@ -37,12 +39,17 @@ func (s *Service) Account(ctx context.Context, username string) (a Account, ok b
 }
 
 func (s *Service) account(ctx context.Context, username string) (Account, error) {
-	d, sealed, err := byUsername(ctx, s.db.Read(ctx), username)
+	q := s.db.Read(ctx)
+	d, sealed, err := byUsername(ctx, q, username)
 	if err != nil {
 		return Account{}, err
 	}
+	generation, err := tokenGeneration(ctx, q, d)
+	if err != nil {
+		return Account{}, fmt.Errorf("read generation of tokens: %w", err)
+	}
 	a := Account{OrgID: d.OrgID, DeviceID: d.ID, UserID: d.UserID, Username: username, WantSHA256: d.SIP.Digest == "sha256",
-		SRTP: d.SRTP, Codecs: d.Codecs}
+		SRTP: d.SRTP, Codecs: d.Codecs, TokenGeneration: generation}
 	open, err := s.unseal(d, sealed)
 	a.HA1MD5, a.HA1SHA256 = open.md5, open.sha256
 	return a, err

@@ -23,9 +23,11 @@ func noteSession(ctx context.Context, q db.Querier, d Device) error {
 }
 
 // SessionEnded ends the registrations of the browsers that got their tokens in a session, and deletes their unused tokens. Their user is
-// offline at once, unless another phone is registered. Connections of this node are closed after the commit.
+// offline at once, unless another phone is registered. Connections of this node are closed after the commit. Other nodes close
+// theirs at a request some seconds later, because its token is of an earlier generation.
 func (s *Service) SessionEnded(ctx context.Context, tx db.Querier, org, session string) error {
-	const text = `UPDATE devices SET session_id = NULL, lost_at = NULL WHERE org_id = $1 AND session_id = $2 RETURNING id, username, user_id`
+	const text = `UPDATE devices SET session_id = NULL, lost_at = NULL, token_generation = token_generation + 1
+		WHERE org_id = $1 AND session_id = $2 RETURNING id, username, user_id`
 	names, users := map[string]string{}, map[string]bool{}
 	err := db.ForEach(ctx, tx, "find browsers of a session", text, []any{org, session}, func(scan func(...any) error) error {
 		var id, username string

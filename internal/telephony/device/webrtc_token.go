@@ -117,21 +117,27 @@ func (s *Service) browserDevice(ctx context.Context, tx db.Querier, u user.User,
 	return d, err
 }
 
-// UseToken returns the SIP user name of a token, and ends the token: URLs are seen by proxies and kept in logs, so a token in one is worth
-// nothing afterwards. ok is false if the token is unknown, was used or has expired.
-func (s *Service) UseToken(ctx context.Context, token string) (username string, ok bool, err error) {
+// TokenLogin is what a token authorises a connection for: requests of an account, until the account has a later generation.
+type TokenLogin struct {
+	Username   string
+	Generation int64
+}
+
+// UseToken returns the SIP user name of a token and its generation, and ends the token: URLs are seen by proxies and kept in logs, so a token
+// in one is worth nothing afterwards. ok is false if the token is unknown, was used or has expired.
+func (s *Service) UseToken(ctx context.Context, token string) (l TokenLogin, ok bool, err error) {
 	digest := s.sealer.Digest(token)
 	err = s.db.Tx(ctx, func(tx db.Querier) error {
-		if username, err = usernameByToken(ctx, tx, digest, db.At(s.now())); err != nil {
+		if l, err = loginByToken(ctx, tx, digest, db.At(s.now())); err != nil {
 			return err
 		}
 		ok, err = deleteToken(ctx, tx, digest)
 		return err
 	})
 	if db.IsNone(err) {
-		return "", false, nil
+		return TokenLogin{}, false, nil
 	}
-	return username, ok && err == nil, err
+	return l, ok && err == nil, err
 }
 
 // deleteToken deletes a token. ok is false if another connection deleted it before.
@@ -151,12 +157,18 @@ func insertToken(ctx context.Context, q db.Querier, d Device, digest string, now
 	return err
 }
 
-func usernameByToken(ctx context.Context, q db.Querier, digest string, now db.Time) (username string, err error) {
+// tokenGeneration returns the generation of the tokens that a telephone gets now.
+func tokenGeneration(ctx context.Context, q db.Querier, d Device) (n int64, err error) {
+	err = q.QueryRow(ctx, `SELECT token_generation FROM devices WHERE org_id = $1 AND id = $2`, d.OrgID, d.ID).Scan(&n)
+	return n, err
+}
+
+func loginByToken(ctx context.Context, q db.Querier, digest string, now db.Time) (l TokenLogin, err error) {
 	// tenant: the organisation follows from the token
-	const text = `SELECT d.username FROM browser_tokens t JOIN devices d ON d.org_id = t.org_id AND d.id = t.device_id
+	const text = `SELECT d.username, d.token_generation FROM browser_tokens t JOIN devices d ON d.org_id = t.org_id AND d.id = t.device_id
 		WHERE t.digest = $1 AND t.expires_at > $2 AND d.status = 'active'`
-	err = q.QueryRow(ctx, text, digest, now).Scan(&username)
-	return username, err
+	err = q.QueryRow(ctx, text, digest, now).Scan(&l.Username, &l.Generation)
+	return l, err
 }
 
 func deleteTokens(ctx context.Context, q db.Querier, org, device string) error {

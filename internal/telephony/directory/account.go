@@ -40,8 +40,8 @@ func (d *Directory) credentials(ctx context.Context, username string) (sip.Accou
 	}
 	if ok {
 		barred, err := d.barred(ctx, a)
-		return sip.Account{ID: a.Username, HA1MD5: a.HA1MD5, HA1SHA256: a.HA1SHA256, WantSHA256: a.WantSHA256, Barred: barred}, err == nil,
-			err
+		return sip.Account{ID: a.Username, HA1MD5: a.HA1MD5, HA1SHA256: a.HA1SHA256, WantSHA256: a.WantSHA256, Barred: barred,
+			TokenGeneration: a.TokenGeneration}, err == nil, err
 	}
 	t, ok, err := d.cfg.Trunks.InboundAccount(ctx, username)
 	if err != nil || !ok {

@@ -35,14 +35,14 @@ const (
 
 // Conn is one connection: TCP, TLS or WebSocket. Writing to it never blocks.
 type Conn struct {
-	layer        *Layer
-	ID           uint64
-	Key          ConnKey
-	TokenAccount string                         // user name of the token that connected; "" for none
-	localEnd     atomic.Pointer[netip.AddrPort] // local address, once connected
-	WeConnected  bool                           // this server connected
-	Trusted      atomic.Bool                    // a phone authenticated over it, or it is ours, or a trunk's
-	gotMessage   bool                           // a message arrived; used by the reader only
+	layer       *Layer
+	ID          uint64
+	Key         ConnKey
+	Token       TokenLogin                     // of the token that connected
+	localEnd    atomic.Pointer[netip.AddrPort] // local address, once connected
+	WeConnected bool                           // this server connected
+	Trusted     atomic.Bool                    // a phone authenticated over it, or it is ours, or a trunk's
+	gotMessage  bool                           // a message arrived; used by the reader only
 
 	mu          sync.Mutex  // guards the fields below
 	channel     connChannel // nil while connecting
@@ -174,6 +174,9 @@ func (c *Conn) wakeWriter() {
 	default:
 	}
 }
+
+// Close closes the connection and fails the transactions that wait for it.
+func (c *Conn) Close() { c.closeAndFail() }
 
 // closeAndFail closes the connection and fails the transactions that wait for it. Only the first call removes it from
 // the connTable.

@@ -192,7 +192,7 @@ func (t *connTable) closeUntrusted(source netip.Addr) {
 // closeToken closes the connections that a token of an account authorised.
 func (t *connTable) closeToken(account string) {
 	for _, c := range t.all() {
-		if c.TokenAccount != "" && c.TokenAccount == account {
+		if c.Token.Username != "" && c.Token.Username == account {
 			c.closeAndFail()
 		}
 	}

@@ -26,9 +26,16 @@ type WebSocketConfig struct {
 	// Proxies are networks whose X-Forwarded-For and X-Forwarded-Proto are trusted. The proxy must set these fields
 	// itself, not pass them on.
 	Proxies []netip.Prefix
-	// Token returns the user name of the account that a token belongs to, and may end the token. Requests over such a connection
-	// come from that account, without a password. nil means no token is valid.
-	Token func(ctx context.Context, token string) (username string, ok bool, err error)
+	// Token returns the login of a token, and may end the token. Requests over such a connection come from its account, without a
+	// password. nil means no token is valid.
+	Token func(ctx context.Context, token string) (l TokenLogin, ok bool, err error)
+}
+
+// TokenLogin is what a token authorises a connection for: requests of an account, until the account has a later generation.
+// An empty Username means none.
+type TokenLogin struct {
+	Username   string
+	Generation int64
 }
 
 // tokenTimeout bounds the lookup of a token.
@@ -55,7 +62,7 @@ func (s *Layer) ServeWebSocket(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the server does not accept connections at present", http.StatusServiceUnavailable)
 		return
 	}
-	login, err := s.tokenAccount(r)
+	login, err := s.tokenLogin(r)
 	if err != nil {
 		http.Error(w, "the token is unknown, was used or has expired; get another", http.StatusUnauthorized)
 		return
@@ -65,7 +72,7 @@ func (s *Layer) ServeWebSocket(w http.ResponseWriter, r *http.Request) {
 		return // Accept has answered
 	}
 	c := NewConn(s, ConnKey{Transport: kind, Addr: from})
-	c.TokenAccount = login
+	c.Token = login
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		c.setLocalAddr(addrPort(local))
 	}
@@ -79,9 +86,9 @@ func (s *Layer) ServeWebSocket(w http.ResponseWriter, r *http.Request) {
 // errUnknownToken is returned for an invalid or expired token.
 var errUnknownToken = errors.New("sip: unknown token")
 
-// tokenAccount returns the user name for the token of a request, or "" if there is no token. The token is a subprotocol, or in the URL, as
+// tokenLogin returns the login for the token of a request; it is empty if there is no token. The token is a subprotocol, or in the URL, as
 // SIP libraries offer no other place for it.
-func (s *Layer) tokenAccount(r *http.Request) (string, error) {
+func (s *Layer) tokenLogin(r *http.Request) (l TokenLogin, err error) {
 	token := r.URL.Query().Get("token")
 	for _, p := range subprotocols(r) {
 		if after, ok := strings.CutPrefix(p, tokenSubprotocol); ok {
@@ -89,18 +96,18 @@ func (s *Layer) tokenAccount(r *http.Request) (string, error) {
 		}
 	}
 	if token == "" {
-		return "", nil
+		return l, nil
 	}
 	if s.config.WebSocket.Token == nil {
-		return "", errUnknownToken
+		return l, errUnknownToken
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), tokenTimeout)
 	defer cancel()
-	username, ok, err := s.config.WebSocket.Token(ctx, token)
+	l, ok, err := s.config.WebSocket.Token(ctx, token)
 	if err == nil && !ok {
 		err = errUnknownToken
 	}
-	return username, err
+	return l, err
 }
 
 // originAllowed checks the Origin, so that no foreign page can use a browser's network position (RFC 6455 §10.2).
