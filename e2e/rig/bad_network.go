@@ -36,8 +36,12 @@ type BadNetwork struct {
 	phone *net.UDPAddr
 }
 
-// Toll counts the packets of one direction.
-type Toll struct{ Passed, Lost int }
+// Toll counts the packets of one direction. Paused is the time in which the sender sent nothing, in pauses of over 100 ms: the
+// sender, or the machine, was late.
+type Toll struct {
+	Passed, Lost int
+	Paused       time.Duration
+}
 
 // BadNetwork starts a bad network between the server and a telephone that names it in PhoneOptions.
 func (s *Server) BadNetwork(d Damage) *BadNetwork {
@@ -135,8 +139,9 @@ type way struct {
 	mu    sync.Mutex // guards the fields below
 	to    netip.AddrPort
 	toll  Toll
-	kept  [][]byte // the first packets that passed
-	block bool     // all packets are lost
+	last  time.Time // when the last packet arrived
+	kept  [][]byte  // the first packets that passed
+	block bool      // all packets are lost
 }
 
 // maxKept bounds the packets that a way keeps for Replay.
@@ -213,6 +218,11 @@ func (w *way) audio() {
 func (w *way) rolled(packet []byte, lost bool) (netip.AddrPort, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	now := time.Now()
+	if pause := now.Sub(w.last); !w.last.IsZero() && pause > 100*time.Millisecond {
+		w.toll.Paused += pause
+	}
+	w.last = now
 	if lost = lost || w.block; lost {
 		w.toll.Lost++
 		return w.to, true

@@ -114,8 +114,9 @@ func (c *liveCall) endAfterPanic(fault any, stack []byte) {
 	if c.protected.Load() && !c.answered.IsZero() {
 		return
 	}
-	o := call.Outcome{Reason: "internal_error", HangupBy: "system", SIPStatus: 500}
+	o := call.Outcome{Reason: "internal_error", HangupBy: "system"}
 	if c.a != nil && c.a.answered.IsZero() {
+		o.SIPStatus = 500
 		c.reject(500, "Server Internal Error", o)
 	}
 	c.hangUpAll(o, cause.TempFailure)
