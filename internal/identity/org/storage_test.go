@@ -27,7 +27,9 @@ func TestReserveStorage_OneAfterTheOther(t *testing.T) {
 				return err
 			}
 			go func() {
-				reserved <- d.TxContext(t.Context(), func(ctx context.Context, tx db.Querier) error { return s.ReserveStorage(ctx, tx, o.ID, 1) })
+				reserved <- d.TxContext(t.Context(), func(ctx context.Context, tx db.Querier) error {
+					return s.ReserveStorage(ctx, tx, o.ID, 1)
+				})
 			}()
 			select {
 			case err := <-reserved:

@@ -123,8 +123,8 @@ type TokenLogin struct {
 	Generation int64
 }
 
-// UseToken returns the SIP user name of a token and its generation, and ends the token: URLs are seen by proxies and kept in logs, so a token
-// in one is worth nothing afterwards. ok is false if the token is unknown, was used or has expired.
+// UseToken returns the login of a token, and ends the token: URLs are seen by proxies and kept in logs, so a token in one is worth
+// nothing afterwards. ok is false if the token is unknown, was used or has expired.
 func (s *Service) UseToken(ctx context.Context, token string) (l TokenLogin, ok bool, err error) {
 	digest := s.sealer.Digest(token)
 	err = s.db.Tx(ctx, func(tx db.Querier) error {

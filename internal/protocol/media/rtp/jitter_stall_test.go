@@ -31,9 +31,9 @@ func quietTime(pcm []int16) (d time.Duration) {
 	return d
 }
 
-// https://github.com/Eyevinn/strom/pull/815 and https://github.com/UOAF/OpenFreq/pull/42
 // TestJitterBuffer_StallLosesNothing stalls the network three times. What was sent meanwhile is played later, the gaps
 // are not longer than the stalls, and the delay returns to what it was.
+// https://github.com/Eyevinn/strom/pull/815 and https://github.com/UOAF/OpenFreq/pull/42
 func TestJitterBuffer_StallLosesNothing(t *testing.T) {
 	t.Parallel()
 	for _, d := range []time.Duration{60 * time.Millisecond, 100 * time.Millisecond, 150 * time.Millisecond, 200 * time.Millisecond} {
@@ -51,9 +51,9 @@ func (p *JitterBuffer) delayNow(now int64) time.Duration {
 	return time.Duration(p.excessDelay(now)+p.delay.target()) * time.Second / time.Duration(p.rate)
 }
 
-// https://github.com/bigbluebutton/bigbluebutton/issues/15172 and https://github.com/meetecho/janus-gateway/pull/3353
 // TestJitterBuffer_DelayReturnsAfterStalls stalls the network, after which it is perfect. The delay is short again ten
 // seconds later.
+// https://github.com/bigbluebutton/bigbluebutton/issues/15172 and https://github.com/meetecho/janus-gateway/pull/3353
 func TestJitterBuffer_DelayReturnsAfterStalls(t *testing.T) {
 	t.Parallel()
 	stalled := stalls(200 * time.Millisecond)
@@ -68,8 +68,8 @@ func TestJitterBuffer_DelayReturnsAfterStalls(t *testing.T) {
 	}
 }
 
-// https://github.com/signalwire/freeswitch/issues/3150 and https://github.com/pjsip/pjproject/issues/2215
 // TestJitterBuffer_PacketTimeChanges sends packets of 40, 20, 60 and 10 ms, each for two seconds.
+// https://github.com/signalwire/freeswitch/issues/3150 and https://github.com/pjsip/pjproject/issues/2215
 func TestJitterBuffer_PacketTimeChanges(t *testing.T) {
 	t.Parallel()
 	for _, c := range []codec.Codec{codec.PCMU, codec.G722} {
@@ -93,8 +93,8 @@ func TestJitterBuffer_PacketTimeChanges(t *testing.T) {
 	}
 }
 
-// https://github.com/awslabs/amazon-kinesis-video-streams-webrtc-sdk-c/issues/1607
 // TestJitterBuffer_UnevenTimestamps sends packets of 20 ms with timestamps that are up to 0.2 ms off.
+// https://github.com/awslabs/amazon-kinesis-video-streams-webrtc-sdk-c/issues/1607
 func TestJitterBuffer_UnevenTimestamps(t *testing.T) {
 	t.Parallel()
 	e, p, r := codec.NewEncoder(codec.Opus), NewJitterBuffer(16000), rand.New(rand.NewPCG(1, 2))
