@@ -23,7 +23,7 @@ func TestFlow_CalledParty(t *testing.T) {
 		var c struct{ ID string }
 		o.Want(201, "POST", "/calls", map[string]any{"to": "ext:" + o.Bob.Extension, "flow_id": flow}, &c)
 		o.BobPhone.Wait("CALL_ESTABLISHED", "")
-		fixture.Hears(t, "who was called", o.BobPhone.Since(heard, 3*time.Second), fixture.GreetingTone, 2*time.Second)
+		fixture.Hears(t, "who was called", o.BobPhone.Since(heard, 5*time.Second), fixture.GreetingTone, 2*time.Second)
 		o.BobPhone.Wait("CALL_CLOSED", "")
 		if r := o.CDRs(1, "")[0]; r.CallID != c.ID || r.FlowID == nil || *r.FlowID != flow || r.Status != "completed" {
 			t.Errorf("record: %s, flow %v", r, r.FlowID)

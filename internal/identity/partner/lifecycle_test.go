@@ -100,14 +100,29 @@ func TestActOnBehalf_NeedsPartnersWrite(t *testing.T) {
 	}
 }
 
-// runJobs runs the jobs of partners.
-func (h *fixture) runJobs() {
+// runJobs runs the jobs of partners until stop is called or the test ends.
+func (h *fixture) runJobs() (stop func()) {
 	h.t.Helper()
 	r := &job.Runner{DB: h.d, Queue: h.jobs, Name: partner.Queue, Node: "n", Log: slog.New(slog.DiscardHandler),
 		Options: job.Options{Workers: 1, Timeout: time.Minute}}
 	h.Handle(r)
 	must(h.t, r.Start(ctx))
 	h.t.Cleanup(func() { r.Stop(ctx) })
+	return func() { r.Stop(ctx) }
+}
+
+// waitFinishedJob waits until a job has run.
+func (h *fixture) waitFinishedJob() {
+	h.t.Helper()
+	late, tick := time.After(2*time.Minute), time.NewTicker(10*time.Millisecond)
+	defer tick.Stop()
+	for h.count(`SELECT COUNT(*) FROM jobs WHERE state >= 2`) == 0 { // tenant: a test
+		select {
+		case <-tick.C:
+		case <-late:
+			h.t.Fatal("no job has run")
+		}
+	}
 }
 
 func TestClose_ResumeThenErase(t *testing.T) {
@@ -134,11 +149,14 @@ func TestClose_ResumeThenErase(t *testing.T) {
 		h.do("POST", "/partners/"+id+"/resume", `{}`).Want(200)
 		h.do("DELETE", "/partners/"+id+"?confirm=Dental", nil).Want(202)
 		h.advance(2 * 24 * time.Hour) // the job of the first close is due
-		h.runJobs()
+		stop := h.runJobs()
+		h.waitFinishedJob()
+		stop()
 		twin, err := h.orgs.Twin(ctx, id)
 		must(t, err)
 		h.advance(29 * 24 * time.Hour)
 		h.do("POST", "/partners/"+id+"/resume", `{}`).Want(409).Refused("invalid_state")
+		h.runJobs()
 		gone := map[string]bool{}
 		for range 2 {
 			select {
