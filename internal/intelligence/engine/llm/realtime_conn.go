@@ -84,13 +84,16 @@ func (w *realtimeConn) fail(err error) {
 	_ = w.conn.CloseNow()
 }
 
+// connectionEnded returns the error of a session whose connection failed. The reader or the sender may notice it first.
+func connectionEnded(err error) error { return fmt.Errorf("the connection ended: %w", err) }
+
 // sendLoop writes the queued events.
 func (w *realtimeConn) sendLoop() {
 	for {
 		select {
 		case b := <-w.sendQueue:
 			if err := w.writeRaw(w.ctx, b); err != nil {
-				w.fail(err)
+				w.fail(connectionEnded(err))
 				return
 			}
 		case <-w.ctx.Done():
@@ -169,7 +172,7 @@ func (w *realtimeConn) readLoop() error {
 	for {
 		e, err := w.read(w.ctx)
 		if err != nil {
-			return fmt.Errorf("the connection ended: %w", err)
+			return connectionEnded(err)
 		}
 		sign, is, err := w.toRealtimeEvent(e)
 		if err != nil {
