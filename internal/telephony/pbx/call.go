@@ -133,7 +133,8 @@ func (c *liveCall) end(o call.Outcome) {
 func (c *liveCall) handle(ctx context.Context, m message) {
 	defer func() {
 		if x := recover(); x != nil {
-			c.endAfterPanic(x, debug.Stack())
+			c.logPanic(x, debug.Stack())
+			c.endAfterPanic()
 		}
 	}()
 	if m.run != nil {

@@ -109,8 +109,7 @@ func (c *liveCall) finish(ctx context.Context) {
 
 // endAfterPanic ends the call because its code panicked: its state may be half changed. An answered emergency call goes
 // on. A second panic, while the parties are hung up or the record is written, ends the process.
-func (c *liveCall) endAfterPanic(fault any, stack []byte) {
-	c.sw.cfg.Log.Error("call failed by a fault in its code", "call", c.id, "panic", fault, "stack", string(stack))
+func (c *liveCall) endAfterPanic() {
 	if c.protected.Load() && !c.answered.IsZero() {
 		return
 	}
@@ -122,12 +121,18 @@ func (c *liveCall) endAfterPanic(fault any, stack []byte) {
 	c.hangUpAll(o, cause.TempFailure)
 }
 
-// reportPanic recovers from a panic of a goroutine that works for the call, and tells the call. It must be deferred.
+// reportPanic recovers from a panic of a goroutine that works for the call, and ends the call by a message to its inbox. It
+// must be deferred.
 func (c *liveCall) reportPanic() {
 	if x := recover(); x != nil {
-		stack := debug.Stack()
-		c.inbox.Push(message{run: func(context.Context) { c.endAfterPanic(x, stack) }})
+		c.logPanic(x, debug.Stack())
+		c.inbox.Push(message{run: func(context.Context) { c.endAfterPanic() }})
 	}
+}
+
+// logPanic logs a panic with its stack. It may be called from any goroutine.
+func (c *liveCall) logPanic(fault any, stack []byte) {
+	c.sw.cfg.Log.Error("call failed by a fault in its code", "call", c.id, "panic", fault, "stack", string(stack))
 }
 
 // failWaitingCommands answers the commands that the end of the call overtook.
