@@ -84,7 +84,7 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 	}
 	s.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: s.tlsConfig(), PublicIP: public,
 		WebSocket: transport.WebSocketConfig{Origins: config.SplitList(c.WebOrigins), Proxies: proxies,
-			Token: p.useBrowserToken},
+			Tokens: browserTokens{p}},
 		SessionExpires: c.SessionExpires, NATKeepalive: c.KeepAlive, OnBan: s.banned, IsUrgent: trunk.MaybeEmergency,
 		Node: p.node, Realm: c.SIPDomain, Names: c.SIPNames(), Edges: edges, Accounts: dir, Bindings: dir, OnMessage: messages.Receive,
 		Targets:       sipTargets{p.guard, s.parties},

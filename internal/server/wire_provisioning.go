@@ -105,9 +105,12 @@ func (d deviceDependencies) Notify(ctx context.Context, b device.Binding, aor, e
 	return d.p.server.sip.Notify(ctx, directory.BindingOf(b), aor, event)
 }
 
-// useBrowserToken returns the login of a token of a browser, and ends the token. ok is false for an invalid one.
-func (p *Platform) useBrowserToken(ctx context.Context, token string) (l transport.TokenLogin, ok bool, err error) {
-	login, ok, err := p.devices.UseToken(ctx, token)
+// browserTokens implements transport.TokenVerifier.
+type browserTokens struct{ p *Platform }
+
+// UseToken implements transport.TokenVerifier.
+func (b browserTokens) UseToken(ctx context.Context, token string) (l transport.TokenLogin, ok bool, err error) {
+	login, ok, err := b.p.devices.UseToken(ctx, token)
 	return transport.TokenLogin(login), ok, err
 }
 

@@ -142,7 +142,7 @@ type Account struct {
 	HA1MD5     string // hex MD5(username:realm:password)
 	HA1SHA256  string // hex SHA-256(username:realm:password), may be empty
 	WantSHA256 bool   // challenge with SHA-256 instead of MD5 (RFC 8760)
-	// TokenGeneration is that of the tokens that may still be used: a connection with an earlier one is closed.
+	// TokenGeneration is the generation of the tokens that are valid now. A connection whose token has an earlier one is closed.
 	TokenGeneration int64
 	Barred          bool // may not register or send messages; the switch decides about its calls
 }

@@ -24,7 +24,7 @@ type Account struct {
 	WantSHA256 bool
 	SRTP       string
 	Codecs     []string
-	// TokenGeneration is that of the tokens that may still be used: connections of earlier ones belong to ended sessions.
+	// TokenGeneration is the generation of the tokens that are valid now. Connections of earlier ones belong to ended sessions.
 	TokenGeneration int64
 }
 

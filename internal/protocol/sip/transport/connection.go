@@ -162,7 +162,7 @@ func (c *Conn) write(b []byte) {
 	dead := c.closed
 	c.mu.Unlock()
 	if tooMuch || dead {
-		c.closeAndFail()
+		c.Close()
 		return
 	}
 	c.wakeWriter()
@@ -175,12 +175,9 @@ func (c *Conn) wakeWriter() {
 	}
 }
 
-// Close closes the connection and fails the transactions that wait for it.
-func (c *Conn) Close() { c.closeAndFail() }
-
-// closeAndFail closes the connection and fails the transactions that wait for it. Only the first call removes it from
+// Close closes the connection and fails the transactions that wait for it. Only the first call removes it from
 // the connTable.
-func (c *Conn) closeAndFail() {
+func (c *Conn) Close() {
 	c.mu.Lock()
 	first := !c.closed
 	c.closed, c.pending, c.messageEnds = true, nil, nil
@@ -203,7 +200,7 @@ func (c *Conn) dialAndServe() {
 	cancel()
 	if err != nil {
 		c.layer.config.Receiver.DialFailed(c.Key.Transport, c.Key.Addr)
-		c.closeAndFail()
+		c.Close()
 		return
 	}
 	c.setLocalAddr(addrPort(nc.LocalAddr()))
@@ -228,7 +225,7 @@ func (c *Conn) attach(ch connChannel) bool {
 
 // serve reads until the connection ends. A panic ends this connection only.
 func (c *Conn) serve() {
-	defer c.closeAndFail()
+	defer c.Close()
 	defer func() {
 		if r := recover(); r != nil {
 			c.layer.config.Host.LogPanic(r, debug.Stack())
@@ -251,7 +248,7 @@ func (c *Conn) writeLoop() {
 		}
 		if len(b) > 0 {
 			if err := c.channel.write(b, ends); err != nil {
-				c.closeAndFail()
+				c.Close()
 				return
 			}
 		}

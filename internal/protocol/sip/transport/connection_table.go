@@ -80,7 +80,7 @@ const trustedFactor = 8
 func (t *connTable) add(c *Conn, serve ...func()) bool {
 	ok, oldest := t.insert(c, serve)
 	if oldest != nil {
-		oldest.closeAndFail()
+		oldest.Close()
 	}
 	return ok
 }
@@ -149,7 +149,7 @@ func (t *connTable) connTo(key ConnKey) *Conn {
 	c.WeConnected = true
 	c.Trusted.Store(true)
 	if key.Transport.IsWebSocket() || !t.add(c, c.dialAndServe) {
-		c.closeAndFail()
+		c.Close()
 	}
 	return c
 }
@@ -184,7 +184,7 @@ func (t *connTable) openCount() int64 {
 func (t *connTable) closeUntrusted(source netip.Addr) {
 	for _, c := range t.all() {
 		if guard.Network(c.Key.Addr.Addr()) == source && !c.Trusted.Load() {
-			c.closeAndFail()
+			c.Close()
 		}
 	}
 }
@@ -193,7 +193,7 @@ func (t *connTable) closeUntrusted(source netip.Addr) {
 func (t *connTable) closeToken(account string) {
 	for _, c := range t.all() {
 		if c.Token.Username != "" && c.Token.Username == account {
-			c.closeAndFail()
+			c.Close()
 		}
 	}
 }
@@ -214,7 +214,7 @@ func (t *connTable) close() {
 	t.closed = true
 	t.mu.Unlock()
 	for _, c := range t.all() {
-		c.closeAndFail()
+		c.Close()
 	}
 }
 

@@ -88,7 +88,7 @@ func (w *webSocketChannel) pingLoop(c *Conn) {
 		err := w.ws.Ping(ctx)
 		cancel()
 		if err != nil || time.Since(began) > c.idleTimeout() && !c.Trusted.Load() {
-			c.closeAndFail()
+			c.Close()
 			return
 		}
 	}

@@ -26,9 +26,15 @@ type WebSocketConfig struct {
 	// Proxies are networks whose X-Forwarded-For and X-Forwarded-Proto are trusted. The proxy must set these fields
 	// itself, not pass them on.
 	Proxies []netip.Prefix
-	// Token returns the login of a token, and may end the token. Requests over such a connection come from its account, without a
-	// password. nil means no token is valid.
-	Token func(ctx context.Context, token string) (l TokenLogin, ok bool, err error)
+	// Tokens verifies the tokens of browsers. nil means no token is valid.
+	Tokens TokenVerifier
+}
+
+// TokenVerifier verifies the tokens with which browsers connect.
+type TokenVerifier interface {
+	// UseToken returns the login of a token, and may end the token. Requests over such a connection come from its account,
+	// without a password. ok is false for an invalid token.
+	UseToken(ctx context.Context, token string) (l TokenLogin, ok bool, err error)
 }
 
 // TokenLogin is what a token authorises a connection for: requests of an account, until the account has a later generation.
@@ -98,12 +104,12 @@ func (s *Layer) tokenLogin(r *http.Request) (l TokenLogin, err error) {
 	if token == "" {
 		return l, nil
 	}
-	if s.config.WebSocket.Token == nil {
+	if s.config.WebSocket.Tokens == nil {
 		return l, errUnknownToken
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), tokenTimeout)
 	defer cancel()
-	l, ok, err := s.config.WebSocket.Token(ctx, token)
+	l, ok, err := s.config.WebSocket.Tokens.UseToken(ctx, token)
 	if err == nil && !ok {
 		err = errUnknownToken
 	}
