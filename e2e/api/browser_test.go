@@ -79,7 +79,8 @@ func TestBrowserToken_RegisterAndCall(t *testing.T) {
 		var third browserToken
 		admin.want(t, 200, "POST", "/users/"+ada.ID+"/webrtc-token", map[string]any{"device_name": "Desk page"}, &third)
 		plain, _, _ := strings.Cut(third.WSURL, "?")
-		if quiet, err := fixture.ConnectSIPWebSocket(t, plain, "token."+third.Token); err != nil || quiet.Request("REGISTER", k.Username, k.Username, k.Domain) != "SIP/2.0 200 OK" {
+		quiet, err := fixture.ConnectSIPWebSocket(t, plain, "token."+third.Token)
+		if err != nil || quiet.Request("REGISTER", k.Username, k.Username, k.Domain) != "SIP/2.0 200 OK" {
 			t.Errorf("with the token as a subprotocol: %v", err)
 		}
 		if _, err := fixture.ConnectSIPWebSocket(t, plain, "token."+third.Token); err == nil || !strings.Contains(err.Error(), "401") {

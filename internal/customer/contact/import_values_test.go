@@ -107,7 +107,8 @@ func TestImport_CardsOfReports(t *testing.T) {
 		"VERSION:3.0\r\nFN:Z New Rp: Wr.no\r\n" +
 			"N:Rp\\: Wr.no;Z New;;;\r\nTEL;TYPE=MAIN:+919999999999": "+919999999999 map[]",
 		"VERSION:3.0\r\nFN:Ada\r\n" +
-			"PHONE.WORK:+44 20 7946 0018\r\nPhone.Mobile;PREF=1:+44 7700 900001\r\nMOBILE:+44 7700 900002": "work +442079460018, mobile +447700900001, mobile +447700900002 map[]",
+			"PHONE.WORK:+44 20 7946 0018\r\nPhone.Mobile;PREF=1:+44 7700 900001\r\n" +
+			"MOBILE:+44 7700 900002": "work +442079460018, mobile +447700900001, mobile +447700900002 map[]",
 		"VERSION:3.0\r\nFN:Ada\r\nTEL.HOME:+44 20 7946 0018\r\n" +
 			"PHONE.FAX:+44 20 7946 0019\r\nFAX:+44 20 7946 0020\r\nitem1.TELEPHONE:+44 20 7946 0021\r\nitem1.X-ABLABEL:Boat": "home +442079460018, boat +442079460021 map[]",
 		"VERSION:3.0\r\nITEMTEL49.TEL:+49 1573 1234567\r\n" +

@@ -31,8 +31,8 @@ func quietTime(pcm []int16) (d time.Duration) {
 	return d
 }
 
-// TestJitterBuffer_StallLosesNothing stalls the network three times. What was sent meanwhile is played later, the gaps
-// are not longer than the stalls, and the delay returns to what it was.
+// TestJitterBuffer_StallLosesNothing stalls the network three times. No packet is lost, and the gaps in the audio are not
+// longer than the stalls.
 // https://github.com/Eyevinn/strom/pull/815 and https://github.com/UOAF/OpenFreq/pull/42
 func TestJitterBuffer_StallLosesNothing(t *testing.T) {
 	t.Parallel()
