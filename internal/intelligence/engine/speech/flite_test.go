@@ -178,6 +178,29 @@ func TestSpeechCache_OnceForEachOrganisation(t *testing.T) {
 	}
 }
 
+// TestSpeechCache_OnceBesideEndingSynthesis asks for texts whose synthesis ends at that moment.
+func TestSpeechCache_OnceBesideEndingSynthesis(t *testing.T) {
+	t.Parallel()
+	v := &countingSynthesizer{said: map[string]int{}}
+	s := NewSpeechCache(v, t.TempDir())
+	defer s.Close()
+	for i := range 100 {
+		text := fmt.Sprintf("text %d", i)
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if _, err := s.File(t.Context(), "org_1", text, "", "en"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if n := v.said[text]; n != 1 {
+			t.Fatalf("%s is spoken %d times", text, n)
+		}
+	}
+}
+
 func TestSpeechCache_OldestPruned(t *testing.T) {
 	t.Parallel()
 	s := NewSpeechCache(&countingSynthesizer{said: map[string]int{}}, t.TempDir())

@@ -100,7 +100,12 @@ func (s *SpeechCache) File(ctx context.Context, org, text, voice, language strin
 	if s.cached(path) {
 		return path, nil
 	}
-	return path, s.singleflight(ctx, path, func(ctx context.Context) error { return s.speak(ctx, path, text, voice, language) })
+	return path, s.singleflight(ctx, path, func(ctx context.Context) error {
+		if s.cached(path) { // another caller's synthesis has ended since the check above
+			return nil
+		}
+		return s.speak(ctx, path, text, voice, language)
+	})
 }
 
 // CheckText returns why a text cannot be spoken with a voice in a language, as far as that is known without speaking
