@@ -55,13 +55,12 @@ func TestDuplicate_UnbindConfirmsResponses(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := newFixture(t, d, nil)
-		id, system, password := s.createApplication(nil)
+		_, system, password := s.createApplication(nil)
 		for range 2 {
 			p := s.bind(system, password, nil)
 			p.send(newMessage(own, "+12025550111", "hello"))
 			p.end()
-			s.waitUnbound(id)
-			s.service.Close()
+			s.waitResponsesMarked()
 		}
 		if all := s.sentTexts(); !sameTexts(all, "hello", "hello") {
 			t.Errorf("written: %q", all)

@@ -237,14 +237,36 @@ func (r refuseFirst) Message(_ context.Context, in smpp.Incoming) error {
 // waitUnbound waits until the application has no binds.
 func (s *fixture) waitUnbound(id string) {
 	s.t.Helper()
+	s.waitUntil("still bound", func() bool {
+		return s.request("GET", "/sms/applications/"+id, nil).Want(200).At("bound") == float64(0)
+	})
+}
+
+// waitResponsesMarked waits until the service has marked all responses as received, which it does after an unbind.
+func (s *fixture) waitResponsesMarked() {
+	s.t.Helper()
+	ctx := s.t.Context()
+	s.waitUntil("responses are not marked as received", func() bool {
+		var n int
+		// tenant: the database has one organisation
+		if err := s.db.Read(ctx).QueryRow(ctx, `SELECT count(*) FROM sms_submissions WHERE bind IS NOT NULL`).Scan(&n); err != nil {
+			s.t.Fatal(err)
+		}
+		return n == 0
+	})
+}
+
+// waitUntil calls done until it returns true, and fails the test with a text if that takes too long.
+func (s *fixture) waitUntil(failure string, done func() bool) {
+	s.t.Helper()
 	late := time.After(waitTimeout)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for s.request("GET", "/sms/applications/"+id, nil).Want(200).At("bound") != float64(0) {
+	for !done() {
 		select {
 		case <-tick.C:
 		case <-late:
-			s.t.Fatal("still bound")
+			s.t.Fatal(failure)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestSubmit_ConcatenatedModes(t *testing.T) {
 	long := strings.Repeat("Grüße an 12 Möwen. ", 20) + "🚀"
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := newFixture(t, d, nil)
-		id, system, password := s.createApplication(nil)
+		_, system, password := s.createApplication(nil)
 		for _, way := range []smpp.LongMode{smpp.UDH8, smpp.UDH16, smpp.SAR, smpp.Payload} {
 			p := s.bind(system, password, func(c *smpp.Config) { c.Text.Long = way })
 			ids := p.send(newMessage(own, "+12025550115", long))
@@ -60,8 +60,7 @@ func TestSubmit_ConcatenatedModes(t *testing.T) {
 				t.Errorf("way %d: the answer is %+v", way, in)
 			}
 			p.end()
-			s.waitUnbound(id)
-			s.service.Close()
+			s.waitResponsesMarked()
 		}
 	})
 }
