@@ -86,6 +86,7 @@ func TestParts_SurviveRestart(t *testing.T) {
 			if got := w.response(); got != "submit_sm_resp ESME_ROK" {
 				t.Fatal(got)
 			}
+			w.Close() // the server waits seconds for the unbind_resp of a connected client
 			s.stop()
 			s.start(nil)
 		}
