@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -136,18 +137,34 @@ func TestReceivers_AllAnswers(t *testing.T) {
 	})
 }
 
+// refusingAddress returns an address that refuses connections. Its port is in use until the test ends, so that no other test listens on it.
+func refusingAddress(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil { // and does not listen
+		t.Fatal(err)
+	}
+	a, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", a.(*syscall.SockaddrInet4).Port)
+}
+
 func TestReceivers_Unreachable(t *testing.T) {
 	t.Parallel()
 	strange := httptest.NewTLSServer(http.NotFoundHandler()) // its certificate is from an unknown authority
 	t.Cleanup(strange.Close)
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
-	refused := httptest.NewServer(nil)
-	refused.Close()
 	for fault, url := range map[string]string{
 		faultTLS:            strange.URL,
 		faultTLS + " plain": strings.Replace(plain.URL, "http:", "https:", 1),
-		faultConnect:        refused.URL,
+		faultConnect:        "http://" + refusingAddress(t),
 		faultDNS:            "https://no-such-host.invalid/",
 		faultBlocked:        "https://10.0.0.1/",
 	} {
