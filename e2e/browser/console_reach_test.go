@@ -12,10 +12,10 @@ import (
 )
 
 // fixedServer starts a server of the test's own that has the same address after a restart, as the page expects.
-func fixedServer(t *testing.T, load rig.Load) *rig.Server {
+func fixedServer(t *testing.T, o rig.Options) *rig.Server {
 	t.Helper()
-	return rig.Start(t, rig.Options{Load: load, Flags: []string{"--transcriber", "off", "--http",
-		fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t))}})
+	o.Flags = []string{"--transcriber", "off", "--http", fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t))}
+	return rig.Start(t, o)
 }
 
 // permit sets whether the page may use the microphone.
@@ -32,7 +32,8 @@ func (p *consolePage) permit(setting string) {
 func TestConsole_BadgeTellsWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 4*time.Minute, "the server must not answer for 40 seconds before the badge says so")
-	s := fixedServer(t, rig.Waits) // beside the others
+	s := fixedServer(t, rig.Options{Load: rig.Waits, // beside the others
+		Upset: true}) // time limits of its queries end while it is stopped
 	office := fixture.NewOrg(s)
 	p, _, way := deskWithPhone(office)
 	p.permit("denied")
@@ -62,7 +63,7 @@ func TestConsole_BadgeTellsWhatIsMissing(t *testing.T) {
 func TestConsole_CallSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	limit.Budget(t, 2*time.Minute, "a browser takes a call, and the server starts twice")
-	s := fixedServer(t, rig.Browser)
+	s := fixedServer(t, rig.Options{Load: rig.Browser})
 	office := fixture.NewOrg(s)
 	carol := office.AddUser("Carol")
 	desk := office.Phone(carol, fixture.CarolTone, rig.PhoneOptions{})
