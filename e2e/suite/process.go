@@ -13,6 +13,10 @@ import (
 // low is the lowest priority. A command with it uses only the processor time that tests with audio leave.
 const low = 19
 
+// background is the priority of unit tests beside the end-to-end tests. At the lowest one they computed nothing for more than 5 seconds at
+// a time if dozens of processes had work, and time limits of what they test ended. At this one they have seven times that share.
+const background = 10
+
 // command prepares a process in the folder dir of the module. It ends when the suite ends.
 func (s *suite) command(nice int, dir string, args ...string) *exec.Cmd {
 	if nice != 0 {

@@ -133,7 +133,7 @@ func (s *suite) unit(all []testPackage) {
 	_, elsewhere := computingTests()
 	p := s.begin("unit", total(all)-total(elsewhere))
 	defer p.end()
-	s.events(p, s.raceTests(low, all))
+	s.events(p, s.raceTests(background, all))
 }
 
 // longest names packages whose tests are many, mostly wait, need much of the processors, or take long. They start first, so that no other
@@ -192,7 +192,7 @@ func (s *suite) unitPostgres(all []testPackage) {
 	}
 	p := s.begin(unitPostgres, total(all))
 	defer p.end()
-	s.events(p, s.postgresTests(low, all))
+	s.events(p, s.postgresTests(background, all))
 }
 
 func (s *suite) postgresTests(nice int, all []testPackage, flags ...string) *exec.Cmd {
