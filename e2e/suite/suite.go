@@ -68,7 +68,7 @@ func (s *suite) test() {
 	}
 }
 
-// lowPriority runs what computes, at the lowest priority, beside the tests that need the processors on time.
+// lowPriority runs what computes, at a low priority, beside the tests that need the processors on time.
 func (s *suite) lowPriority(all packages) {
 	s.unitEngine(all.engine)
 	s.both(func() { s.unit(all.unit) }, func() {
