@@ -171,7 +171,7 @@ func eventually(t testing.TB, claim string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatalf("not seen within a minute: %s", claim)
+			t.Fatalf("not seen within two minutes: %s", claim)
 		}
 	}
 }
